@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/kernel.hpp"
+
+namespace kernbench::kernels {
+
+/// The value of `epilogue=scale` and of `k_epilogue=scale`; a power of two, so that it rounds
+/// nothing.
+inline constexpr double kGemmScale = 0.5;
+
+/// One gemm composite, (m, k) x (k, n) in f16 (R13.3). Its inputs lie where the parameters say; its
+/// result is the output tensor `out`, or the observed value `out` when it stays in TCM.
+Kernel gemm();
+
+}  // namespace kernbench::kernels

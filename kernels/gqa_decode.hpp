@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/kernel.hpp"
+
+namespace kernbench::kernels {
+
+/// Flash-decode attention of grouped query heads over a K/V cache (R8.4, R13.1 to R13.4), in the
+/// three ways to submit it that are compared: opt1, opt2, opt3. They compute bit-equal results.
+/// Observed: m, l (rows,) and O (rows, d) of each KV head, in head order.
+Kernel gqa_decode();
+
+}  // namespace kernbench::kernels

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "model/arch/config.hpp"
+#include "model/arch/stage.hpp"
+
+namespace kernbench::arch {
+
+/// One (m, n, k) tile of a gemm at its true size.
+struct Tile {
+  std::int64_t number = 0;  ///< m outer, n, k inner (R5.2)
+  TileIndex index;
+  command::Index row = 0, col = 0, depth = 0;  ///< first row, column, k
+  command::Index m = 0, n = 0, k = 0;          ///< extent
+  bool first_k = true;
+  bool last_k = true;
+};
+
+/// The stages of a command, as a pure function of the command and the tile sizes (R5.6). A gemm may
+/// have millions of tiles: they are made on demand. Position and scope of an op give its place
+/// (contract 5); no op kind but gemm is known here (R1.2).
+class Plan {
+ public:
+  Plan() = default;
+  /// Refers to `command`, which must outlive the plan.
+  Plan(const command::Command& command, const GemmConfig& config);
+
+  /// A DmaReadCmd or DmaWriteCmd: its one stage (R6.0).
+  bool is_dma() const { return dma_read_ != nullptr || dma_write_ != nullptr; }
+  StageSpec dma() const;
+
+  /// MATH stages before the tile loop (all of them, if there is no gemm) and after it.
+  std::int32_t prologue_stages() const { return prologue_; }
+  StageSpec prologue(std::int32_t i) const { return kernel_math(i); }
+  std::int32_t epilogue_stages() const { return postloop_count_; }
+  StageSpec epilogue(std::int32_t i) const {
+    return kernel_math(op_after_gemm(command::Scope::kernel, i));
+  }
+
+  std::int64_t m_tiles() const { return m_tiles_; }
+  std::int64_t n_tiles() const { return n_tiles_; }
+  std::int64_t k_tiles() const { return k_tiles_; }
+  std::int64_t tiles() const { return m_tiles_ * n_tiles_ * k_tiles_; }
+  Tile tile(std::int64_t number) const;
+
+  bool streams_a() const { return streams_a_; }
+  bool streams_b() const { return streams_b_; }
+  bool writes_back() const { return writes_back_; }
+  /// Streamed bytes land in a tile buffer at `buffer`: the A tile first, then the B tile.
+  StageSpec read_a(const Tile& tile, command::Address buffer) const;
+  StageSpec read_b(const Tile& tile, command::Address buffer) const;
+  StageSpec fetch(const Tile& tile, command::Address buffer) const;
+  StageSpec gemm(const Tile& tile) const;
+  std::int32_t k_tile_ops() const { return k_tile_count_; }
+  StageSpec k_tile_op(const Tile& tile, std::int32_t i) const {
+    return accumulator_math(tile, command::Scope::k_tile, i);
+  }
+  std::int32_t output_tile_ops() const { return output_tile_count_; }
+  StageSpec output_tile_op(const Tile& tile, std::int32_t i) const {
+    return accumulator_math(tile, command::Scope::output_tile, i);
+  }
+  StageSpec store(const Tile& tile) const;
+  StageSpec write_out(const Tile& tile) const;
+
+ private:
+  const command::OpSpec& gemm_op() const { return ops_[static_cast<std::size_t>(gemm_)]; }
+  /// Index in the command's ops of the i-th op of that scope after the gemm.
+  std::int32_t op_after_gemm(command::Scope scope, std::int32_t i) const;
+  StageSpec kernel_math(std::int32_t op_index) const;
+  StageSpec accumulator_math(const Tile& tile, command::Scope scope, std::int32_t i) const;
+  StageSpec tile_stage(StageKind kind, const Tile& tile) const;
+  Slice a_slice(const Tile& tile) const;
+  Slice b_slice(const Tile& tile) const;
+  Slice out_slice(const Tile& tile) const;
+
+  command::Ops ops_;
+  const command::DmaReadCmd* dma_read_ = nullptr;
+  const command::DmaWriteCmd* dma_write_ = nullptr;
+  std::int32_t gemm_ = -1;
+  std::int32_t prologue_ = 0;
+  std::int32_t postloop_count_ = 0;
+  std::int32_t k_tile_count_ = 0;
+  std::int32_t output_tile_count_ = 0;
+  command::Index tile_m_ = 1, tile_k_ = 1, tile_n_ = 1;
+  command::Index m_ = 0, k_ = 0, n_ = 0;
+  std::int64_t m_tiles_ = 0, n_tiles_ = 0, k_tiles_ = 0;
+  bool streams_a_ = false, streams_b_ = false, writes_back_ = false;
+};
+
+}  // namespace kernbench::arch

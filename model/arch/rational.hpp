@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace kernbench::arch {
+
+// ISO C++17 has no 128-bit integer; exact products of two 64-bit factors need one.
+__extension__ typedef unsigned __int128 Wide;
+
+/// An exact non-negative fraction in lowest terms. Decimal settings (0.0625 cycles a byte, 1.2 GHz)
+/// are kept as the exact value of their text, so that durations round once (R6.1).
+class Rational {
+ public:
+  constexpr Rational() = default;
+  Rational(std::uint64_t numerator, std::uint64_t denominator = 1);
+  /// The exact value of a decimal literal such as `128`, `0.0625`, `1e-3`. Throws InputError on
+  /// anything else, a negative number, or one whose numerator or denominator exceeds 10^18.
+  static Rational parse(std::string_view text);
+
+  std::uint64_t num() const { return num_; }
+  std::uint64_t den() const { return den_; }
+  double to_double() const { return static_cast<double>(num_) / static_cast<double>(den_); }
+  /// The shortest decimal text, if there is one of at most 18 digits; else `num/den`.
+  std::string to_string() const;
+
+  friend Rational operator*(const Rational& x, const Rational& y);
+  friend Rational operator/(const Rational& x, const Rational& y);
+  friend Rational operator+(const Rational& x, const Rational& y);
+  friend bool operator==(const Rational& x, const Rational& y) {
+    return x.num_ == y.num_ && x.den_ == y.den_;
+  }
+  friend bool operator!=(const Rational& x, const Rational& y) { return !(x == y); }
+  friend bool operator<(const Rational& x, const Rational& y) {
+    return static_cast<Wide>(x.num_) * y.den_ < static_cast<Wide>(y.num_) * x.den_;
+  }
+
+ private:
+  std::uint64_t num_ = 0;
+  std::uint64_t den_ = 1;
+};
+
+/// floor(a * b / c + 1/2); throws std::overflow_error if that does not fit 64 bits.
+std::uint64_t mul_div_round(std::uint64_t a, std::uint64_t b, std::uint64_t c);
+
+}  // namespace kernbench::arch

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/arch/numerics.hpp"
+#include "model/arch/stage.hpp"
+#include "model/arch/storage.hpp"
+
+namespace kernbench::arch {
+
+// A slice as the sequence of bytes in which a DMA moves it: memory row by memory row (R6.8).
+
+void gather(const Storage& storage, const Slice& slice, std::vector<std::uint8_t>& bytes);
+/// `bytes` moved in the order of `source`; entry (r, c) of it becomes entry (r, c) of `target`.
+void scatter(Storage& storage, const Slice& target, const Slice& source,
+             const std::vector<std::uint8_t>& bytes);
+/// Rounds row-major values to the slice's dtype.
+void pack(const Slice& slice, const Values& values, std::vector<std::uint8_t>& bytes);
+
+}  // namespace kernbench::arch

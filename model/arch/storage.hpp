@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "tlm_if/command/byte_range.hpp"
+
+namespace kernbench::arch {
+
+/// Bytes of one memory, by absolute address. Blocks appear on first write: a 36 GiB memory costs
+/// what is used of it. Bytes never written read as 0.
+class Storage {
+ public:
+  explicit Storage(command::ByteRange range) : range_(range) {}
+
+  const command::ByteRange& range() const { return range_; }
+  /// The bytes [addr, addr + size) must lie in range(); callers check (R3.4).
+  void read(command::Address addr, void* data, std::uint64_t size) const;
+  void write(command::Address addr, const void* data, std::uint64_t size);
+
+ private:
+  static constexpr std::uint64_t kBlockBytes = 65536;
+  using Block = std::unique_ptr<std::uint8_t[]>;
+
+  command::ByteRange range_;
+  std::unordered_map<std::uint64_t, Block> blocks_;  // looked up only, never iterated
+};
+
+}  // namespace kernbench::arch

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/embedded_hbm.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace kernbench {
+
+/// One target socket, and the response side of its base protocol.
+class EmbeddedHbm::Port : private tlm::tlm_fw_transport_if<> {
+ public:
+  Port(EmbeddedHbm& memory, std::uint32_t port_index)
+      : socket(("port_" + std::to_string(port_index)).c_str()), index(port_index), memory_(memory) {
+    socket.bind(*this);
+  }
+
+  void respond(tlm::tlm_generic_payload& payload) {
+    if (responding_) {
+      waiting_.push_back(&payload);  // one response at a time (IEEE 1666, 15.2.6)
+      return;
+    }
+    responding_ = true;
+    tlm::tlm_phase phase = tlm::BEGIN_RESP;
+    sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+    const tlm::tlm_sync_enum answer = socket->nb_transport_bw(payload, phase, delay);
+    if (answer == tlm::TLM_COMPLETED || (answer == tlm::TLM_UPDATED && phase == tlm::END_RESP)) {
+      end_response(payload);
+    }
+  }
+
+  tlm::tlm_target_socket<32> socket;
+  const std::uint32_t index;
+
+ private:
+  void end_response(tlm::tlm_generic_payload& payload) {
+    payload.release();
+    responding_ = false;
+    if (waiting_.empty()) return;
+    tlm::tlm_generic_payload& next = *waiting_.front();
+    waiting_.pop_front();
+    respond(next);
+  }
+
+  tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                                     sc_core::sc_time&) override {
+    if (phase == tlm::BEGIN_REQ) {
+      payload.acquire();
+      memory_.arrive(*this, payload);
+    } else if (phase == tlm::END_RESP) {
+      end_response(payload);
+      return tlm::TLM_COMPLETED;
+    }
+    return tlm::TLM_ACCEPTED;
+  }
+
+  void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override {
+    memory_.access(payload);
+    delay += memory_.time_.to_sc_time(memory_.timing_.service(payload.get_data_length()) +
+                                      memory_.timing_.latency());
+  }
+
+  unsigned int transport_dbg(tlm::tlm_generic_payload& payload) override {
+    const command::ByteRange range = memory_.storage_.range();
+    const std::uint64_t addr = payload.get_address();
+    if (!memory_.data_ || addr >= range.end) return 0;
+    const std::uint64_t bytes =
+        std::min<std::uint64_t>(payload.get_data_length(), range.end - addr);
+    if (payload.is_read()) memory_.storage_.read(addr, payload.get_data_ptr(), bytes);
+    if (payload.is_write()) memory_.storage_.write(addr, payload.get_data_ptr(), bytes);
+    return static_cast<unsigned int>(bytes);
+  }
+
+  bool get_direct_mem_ptr(tlm::tlm_generic_payload&, tlm::tlm_dmi& dmi) override {
+    dmi.allow_none();
+    dmi.set_start_address(0);
+    dmi.set_end_address(memory_.storage_.range().end - 1);
+    return false;
+  }
+
+  EmbeddedHbm& memory_;
+  bool responding_ = false;
+  std::deque<tlm::tlm_generic_payload*> waiting_;
+};
+
+EmbeddedHbm::EmbeddedHbm(const sc_core::sc_module_name& name, const arch::HbmConfig& config,
+                         std::uint32_t ports, bool data)
+    : sc_module(name),
+      Settling(SettleHub::of_simulation(), SettlePhase::memory, 0, 0),
+      timing_(config),
+      data_(data),
+      storage_({0, config.bytes}) {
+  KERNBENCH_HAS_PROCESS(EmbeddedHbm);
+  SC_METHOD(finish_service);
+  sensitive << service_event_;
+  dont_initialize();
+  SC_METHOD(send_responses);
+  sensitive << response_event_;
+  dont_initialize();
+  for (std::uint32_t i = 0; i < ports; ++i) ports_.push_back(std::make_unique<Port>(*this, i));
+}
+
+EmbeddedHbm::~EmbeddedHbm() = default;
+
+tlm::tlm_target_socket<32>& EmbeddedHbm::port(std::uint32_t index) {
+  return ports_.at(index)->socket;
+}
+
+void EmbeddedHbm::arrive(Port& port, tlm::tlm_generic_payload& payload) {
+  const std::uint64_t now = time_.now();
+  auto place = requests_.end();
+  while (place != requests_.begin() && (place - 1)->arrival == now &&
+         port.index < (place - 1)->port->index) {
+    --place;
+  }
+  requests_.insert(place, {now, &port, &payload});
+  if (!serving_) touch();
+}
+
+void EmbeddedHbm::settle() {
+  if (serving_ || requests_.empty()) return;
+  served_ = requests_.front();
+  requests_.erase(requests_.begin());
+  serving_ = true;
+  service_event_.notify(time_.to_sc_time(timing_.service(served_.payload->get_data_length())));
+}
+
+void EmbeddedHbm::finish_service() {
+  const Request served = served_;
+  serving_ = false;
+  if (!requests_.empty()) touch();
+  access(*served.payload);
+  tlm::tlm_phase phase = tlm::END_REQ;
+  sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+  served.port->socket->nb_transport_bw(*served.payload, phase, delay);
+  if (timing_.latency() == 0) {
+    served.port->respond(*served.payload);
+    return;
+  }
+  if (responses_.empty()) response_event_.notify(time_.to_sc_time(timing_.latency()));
+  responses_.push_back({time_.now() + timing_.latency(), served.port, served.payload});
+}
+
+void EmbeddedHbm::send_responses() {
+  const std::uint64_t now = time_.now();
+  while (!responses_.empty() && responses_.front().time <= now) {
+    const Response due = responses_.front();
+    responses_.pop_front();
+    due.port->respond(*due.payload);
+  }
+  if (!responses_.empty()) {
+    response_event_.notify(time_.to_sc_time(responses_.front().time - now));
+  }
+}
+
+void EmbeddedHbm::access(tlm::tlm_generic_payload& payload) {
+  const std::uint64_t bytes = payload.get_data_length();
+  const command::ByteRange range = storage_.range();
+  if (payload.get_byte_enable_ptr() != nullptr) {
+    payload.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
+  } else if (payload.get_streaming_width() < bytes || bytes == 0) {
+    payload.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
+  } else if (payload.get_address() >= range.end || bytes > range.end - payload.get_address()) {
+    payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+  } else {
+    if (data_ && payload.is_read()) {
+      storage_.read(payload.get_address(), payload.get_data_ptr(), bytes);
+    } else if (data_ && payload.is_write()) {
+      storage_.write(payload.get_address(), payload.get_data_ptr(), bytes);
+    }
+    payload.set_response_status(tlm::TLM_OK_RESPONSE);
+  }
+}
+
+}  // namespace kernbench

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "model/arch/storage.hpp"
+#include "model/arch/timing.hpp"
+#include "model/settle_hub.hpp"
+#include "tlm_if/systemc.hpp"
+
+namespace kernbench {
+
+/// The memory that comes with the model: one server for reads and writes of all its ports, in order
+/// of arrival, those of one instant in port order.
+///
+/// Timing: END_REQ at the end of a burst's service (bytes / (gbps * efficiency)), BEGIN_RESP
+/// latency_ns later, pipelined. b_transport takes service + latency without contention.
+/// Not modelled: banks, rows, refresh, read-write turnaround.
+class EmbeddedHbm : public sc_core::sc_module, private Settling {
+ public:
+  /// `data`: holds bytes; otherwise it only takes time, and transport_dbg moves 0 bytes.
+  EmbeddedHbm(const sc_core::sc_module_name& name, const arch::HbmConfig& config,
+              std::uint32_t ports, bool data);
+  ~EmbeddedHbm() override;
+
+  tlm::tlm_target_socket<32>& port(std::uint32_t index);
+  /// The bytes, for the host side to load and read; data mode only.
+  arch::Storage& storage() { return storage_; }
+
+ private:
+  class Port;
+  struct Request {
+    std::uint64_t arrival;
+    Port* port;
+    tlm::tlm_generic_payload* payload;
+  };
+  struct Response {
+    std::uint64_t time;
+    Port* port;
+    tlm::tlm_generic_payload* payload;
+  };
+
+  void settle() override;
+  void finish_service();
+  void send_responses();
+
+  void arrive(Port& port, tlm::tlm_generic_payload& payload);
+  /// Moves the bytes and sets the response status.
+  void access(tlm::tlm_generic_payload& payload);
+
+  const arch::HbmTiming timing_;
+  const TimeBase time_;
+  const bool data_;
+  arch::Storage storage_;
+  std::vector<std::unique_ptr<Port>> ports_;
+  std::vector<Request> requests_;  // at most one a port, in order of service
+  Request served_{};
+  bool serving_ = false;
+  std::deque<Response> responses_;  // by time: the latency is the same for all
+  sc_core::sc_event service_event_;
+  sc_core::sc_event response_event_;
+};
+
+}  // namespace kernbench

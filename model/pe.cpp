@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/pe.hpp"
+
+namespace kernbench {
+
+Pe::Pe(const sc_core::sc_module_name& name, const arch::PeConfig& config, std::uint32_t index)
+    : sc_module(name),
+      context_(config, index),
+      cpu("cpu", context_),
+      scheduler("scheduler", context_),
+      dma("dma", context_),
+      tcm("tcm", context_),
+      gemm("gemm", context_),
+      math("math", context_) {
+  cpu.command_out.bind(scheduler.command_in);
+  scheduler.dma_out.bind(dma.stage_in);
+  scheduler.tcm_out.bind(tcm.stage_in);
+  scheduler.gemm_out.bind(gemm.stage_in);
+  scheduler.math_out.bind(math.stage_in);
+  dma.port.memory.bind(memory);
+}
+
+std::vector<std::string> Pe::waiting() const {
+  std::vector<std::string> lines = cpu.waiting();
+  for (std::string& line : scheduler.waiting()) lines.push_back(std::move(line));
+  return lines;
+}
+
+void Pe::trace(sc_core::sc_trace_file* file) const {
+  cpu.trace(file);
+  scheduler.trace(file);
+  dma.trace(file);
+  tcm.trace(file);
+  gemm.trace(file);
+  math.trace(file);
+}
+
+}  // namespace kernbench

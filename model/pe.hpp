@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/pe_context.hpp"
+#include "model/pe_cpu.hpp"
+#include "model/pe_dma.hpp"
+#include "model/pe_gemm.hpp"
+#include "model/pe_math.hpp"
+#include "model/pe_scheduler.hpp"
+#include "model/pe_tcm.hpp"
+
+namespace kernbench {
+
+/// One processing element: PE_CPU, PE_SCHEDULER, PE_DMA, PE_TCM, PE_GEMM, PE_MATH, wired.
+/// Its memory socket takes any TLM-2.0 base-protocol memory of at least `config.hbm_bytes` bytes.
+class Pe : public sc_core::sc_module {
+  PeContext context_;  // before the modules that refer to it
+
+ public:
+  tlm::tlm_initiator_socket<32> memory{"memory"};
+
+  PeCpu cpu;
+  PeScheduler scheduler;
+  PeDma dma;
+  PeTcm tcm;
+  PeGemm gemm;
+  PeMath math;
+
+  /// `index` tells PEs apart in outputs and orders them where they tie: PEs that share a memory or
+  /// a recorder need different ones.
+  Pe(const sc_core::sc_module_name& name, const arch::PeConfig& config, std::uint32_t index);
+
+  // Before the simulation starts:
+
+  void set_kernel(KernelBody kernel) { cpu.set_kernel(std::move(kernel)); }
+  /// Not owned; null: nothing is recorded. Several PEs may share one.
+  void set_recorder(record::Recorder* recorder) { context_.recorder = recorder; }
+  /// Compute numbers as well. Times are the same either way (R8.3).
+  void set_data_mode(bool on) { context_.data = on; }
+
+  /// The kernel has returned and nothing is in flight.
+  bool idle() const { return cpu.idle() && scheduler.idle(); }
+  /// Who waits for what, one line each; empty when idle.
+  std::vector<std::string> waiting() const;
+
+  const arch::PeConfig& config() const { return context_.config; }
+  std::uint32_t index() const { return context_.index; }
+  /// Contents of TCM; meaningful in data mode.
+  const arch::Storage& tcm_storage() const { return context_.tcm; }
+
+  /// Registers the state of every engine in a user's own waveform file. SystemC polls each variable
+  /// at every time step: trace few PEs.
+  void trace(sc_core::sc_trace_file* file) const override;
+};
+
+}  // namespace kernbench

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/pe_context.hpp"
+#include "tlm_if/command/command_sink.hpp"
+#include "tlm_if/pool.hpp"
+#include "tlm_if/protocols.hpp"
+
+namespace kernbench {
+
+/// A kernel as PE_CPU runs it.
+using KernelBody = std::function<void(command::CommandSink&)>;
+
+/// A named span of a kernel: from the start of the first dispatch inside to the end of the last
+/// stage of its commands; re-entered, from first to last (R13.1).
+struct Region {
+  std::string name;
+  bool entered = false;  ///< a dispatch has started inside
+  std::uint64_t start_ps = 0;
+  std::uint64_t end_ps = 0;
+  std::uint64_t commands = 0;
+  std::uint64_t segments = 0;  ///< with `logical_bytes`: dispatch cycles, unrounded
+  std::uint64_t logical_bytes = 0;
+};
+
+/// Totals of what PE_CPU has issued.
+struct DispatchTotals {
+  std::uint64_t commands = 0;
+  std::uint64_t segments = 0;
+  std::uint64_t logical_bytes = 0;
+};
+
+/// PE_CPU: runs the kernel in its thread, which is the command sink, and dispatches its commands.
+///
+/// Timing: before a simple command, the lazy await (R6.11); then segments * fixed_cycles +
+/// cycles_per_byte * logical_bytes; then the offer to the scheduler, which may stall on a full
+/// queue. Not modelled: the instructions between two commands (see cpu_overhead).
+class PeCpu : public sc_core::sc_module,
+              private Settling,
+              private command::CommandSink,
+              private BackwardInterface<CommandProtocol> {
+ public:
+  using ObserveHandler =
+      std::function<void(std::string_view name, const command::TensorHandle& handle)>;
+
+  InitiatorSocket<CommandProtocol> command_out{"command_out"};
+
+  PeCpu(const sc_core::sc_module_name& name, PeContext& pe);
+
+  /// Before the simulation starts. At most 64 regions a kernel.
+  void set_kernel(KernelBody kernel) { kernel_ = std::move(kernel); }
+  /// Called at the time when an observed value is complete (CommandSink::observe).
+  void set_observe_handler(ObserveHandler handler) { observe_handler_ = std::move(handler); }
+
+  /// The kernel has returned and every command is done.
+  bool idle() const { return kernel_done_ && outstanding_.empty(); }
+  /// When the kernel returned or the last command so far was done, whichever came later.
+  std::uint64_t last_done_ps() const { return last_done_ps_; }
+  /// What the kernel threw, if it did.
+  std::exception_ptr failure() const { return failure_; }
+  const std::vector<Region>& regions() const { return regions_; }
+  const DispatchTotals& totals() const { return totals_; }
+  std::vector<std::string> waiting() const;
+
+  /// Registers busy and cmd in a user's waveform file.
+  void trace(sc_core::sc_trace_file* file) const override;
+
+ private:
+  struct Observation {
+    const CommandTransaction* after;  // complete when this one is done
+    std::string name;
+    command::TensorHandle handle;
+  };
+
+  // command::CommandSink, called in the kernel's thread.
+  void issue(command::Command command) override;
+  void wait(const std::vector<command::ByteRange>& ranges) override;
+  void begin_region(std::string_view name) override;
+  void end_region(std::string_view name) override;
+  void observe(std::string_view name, const command::TensorHandle& handle) override;
+
+  tlm::tlm_sync_enum nb_transport_bw(CommandTransaction& command, tlm::tlm_phase& phase,
+                                     sc_core::sc_time& delay) override;
+  void settle() override;
+  void run_kernel();
+
+  void lazy_await(const CommandTransaction& command);
+  /// Blocks until `command` is done; a row of the given number if that took time.
+  void await(const CommandTransaction& command, std::uint64_t row_number);
+  void dispatch(const CommandTransaction& command);
+  void offer(CommandTransaction& command);
+  void block();
+  void record(arch::StageKind kind, std::uint64_t ticket, std::uint64_t start,
+              const CommandTransaction* command, std::uint64_t number, std::uint64_t bytes);
+
+  PeContext& pe_;
+  KernelBody kernel_;
+  ObserveHandler observe_handler_;
+  sc_core::sc_event resume_event_;
+  Pool<CommandTransaction> pool_;
+  std::vector<CommandTransaction*> outstanding_;  // issued and not done, in issue order
+  const CommandTransaction* awaited_ = nullptr;   // what the thread blocks on
+  bool resumable_ = false;
+  bool kernel_done_ = false;
+  std::exception_ptr failure_;
+  std::uint64_t next_number_ = 0;
+  std::uint64_t open_regions_ = 0;  // bit i: regions_[i]
+  std::vector<Region> regions_;
+  std::vector<Observation> observations_;
+  DispatchTotals totals_;
+  std::uint64_t last_done_ps_ = 0;
+
+  // For trace().
+  bool busy_ = false;
+  std::uint64_t cmd_ = 0;
+};
+
+}  // namespace kernbench

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/pe_dma.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "model/arch/slice_bytes.hpp"
+
+namespace kernbench {
+namespace {
+
+bool is_write(const StageTransaction& stage) {
+  return stage.spec.kind == arch::StageKind::dma_write;
+}
+/// The side in HBM, whose layout gives the bursts.
+const arch::Slice& hbm_side(const StageTransaction& stage) {
+  return is_write(stage) ? stage.spec.out : stage.spec.operands[0];
+}
+bool composite_tile(const StageTransaction& stage) { return stage.tile >= 0; }
+
+}  // namespace
+
+PeDma::PeDma(const sc_core::sc_module_name& name, PeContext& pe)
+    : sc_module(name),
+      Settling(pe.hub, SettlePhase::grant, pe.index,
+               static_cast<std::uint32_t>(ComponentOrder::dma)),
+      port("port", pe, *this),
+      pe_(pe) {
+  KERNBENCH_HAS_PROCESS(PeDma);
+  SC_METHOD(finish_setup);
+  sensitive << setup_event_;
+  dont_initialize();
+  stage_in.bind(*this);
+  for (std::uint32_t i = 0; i < pe.config.dma.read_channels; ++i) {
+    directions_[0].channels.emplace_back(arch::Engine::dma_rd, i);
+  }
+  for (std::uint32_t i = 0; i < pe.config.dma.write_channels; ++i) {
+    directions_[1].channels.emplace_back(arch::Engine::dma_wr, i);
+  }
+}
+
+tlm::tlm_sync_enum PeDma::nb_transport_fw(StageTransaction& stage, tlm::tlm_phase&,
+                                          sc_core::sc_time&) {
+  check_addresses(stage);
+  stage.arrival = pe_.time.now();
+  directions_[is_write(stage) ? 1 : 0].queue.push(stage);
+  touch();
+  return tlm::TLM_ACCEPTED;
+}
+
+// R3.4: an address of the wrong side is a report, never a wrapped access. Ranges in HBM are checked
+// before sending: out of range is a crash in some memories.
+void PeDma::check_addresses(const StageTransaction& stage) const {
+  const arch::StageSpec& spec = stage.spec;
+  const auto check = [&](const arch::Slice& slice, const command::ByteRange& memory,
+                         const char* memory_name) {
+    const command::ByteRange range = slice.range();
+    if (memory.contains(range)) return;
+    SC_REPORT_ERROR(
+        "/kernbench/pe_dma/address",
+        fmt::format("{}: command {} ({}): operand {} at [{:#x}, {:#x}) lies outside {} [{:#x}, "
+                    "{:#x}); check its address and the memory size in the topology",
+                    name(), stage.command, arch::to_string(spec.kind),
+                    command::to_string(slice.name), range.begin, range.end, memory_name,
+                    memory.begin, memory.end)
+            .c_str());
+  };
+  check(hbm_side(stage), {0, pe_.config.hbm_bytes}, "HBM");
+  if (!is_write(stage)) check(spec.out, pe_.tcm.range(), "TCM");
+  if (is_write(stage) && !composite_tile(stage)) check(spec.operands[0], pe_.tcm.range(), "TCM");
+}
+
+void PeDma::settle() {
+  for (Direction& direction : directions_) {
+    for (Channel& channel : direction.channels) {
+      if (direction.queue.empty()) break;
+      if (channel.stage == nullptr) grant(channel, direction.queue.pop());
+    }
+  }
+}
+
+void PeDma::grant(Channel& channel, StageTransaction& stage) {
+  channel.stage = &stage;
+  channel.cursor = arch::BurstCursor(hbm_side(stage), pe_.config.dma.burst_bytes);
+  channel.busy = true;
+  channel.cmd = stage.command;
+  channel.addr = hbm_side(stage).addr;
+  channel.bytes = stage.spec.bytes;
+  ++channel.seq;
+  stage.start = pe_.time.now();
+  stage.open_bursts = 0;
+  if (pe_.recorder != nullptr) stage.ticket = pe_.recorder->begin(stage.start);
+  if (stage.compute) {
+    if (!is_write(stage)) {
+      stage.bytes.resize(stage.spec.bytes);
+    } else if (!composite_tile(stage)) {
+      arch::gather(pe_.tcm, stage.spec.operands[0], stage.bytes);  // sampled at start (R8.1)
+    }
+  }
+  send_backward(stage_in, stage, tlm::END_REQ);
+  if (pe_.timing.dma_setup() == 0) {
+    request_burst(channel);
+    return;
+  }
+  if (setups_.empty()) setup_event_.notify(pe_.time.to_sc_time(pe_.timing.dma_setup()));
+  setups_.push_back({stage.start + pe_.timing.dma_setup(), &channel});
+}
+
+void PeDma::finish_setup() {
+  const std::uint64_t now = pe_.time.now();
+  while (!setups_.empty() && setups_.front().time == now) {
+    Channel& channel = *setups_.front().channel;
+    setups_.pop_front();
+    request_burst(channel);
+  }
+  if (!setups_.empty()) setup_event_.notify(pe_.time.to_sc_time(setups_.front().time - now));
+}
+
+void PeDma::request_burst(Channel& channel) {
+  const arch::Burst burst = channel.cursor.peek();
+  // Credits are taken before the request: responses are never held back.
+  if (channel.outstanding + burst.bytes > pe_.config.dma.max_outstanding_bytes) {
+    channel.waits_for_credit = true;
+    return;
+  }
+  channel.waits_for_credit = false;
+  channel.outstanding += burst.bytes;
+  channel.cursor.advance(burst.bytes);
+  StageTransaction& stage = *channel.stage;
+  ++stage.open_bursts;
+  const bool write = is_write(stage);
+  const std::uint8_t* data = write && stage.compute ? stage.bytes.data() + burst.offset : nullptr;
+  port.request(write, channel.index, burst, stage, &channel, data);
+}
+
+void PeDma::accepted(BurstPayload& burst) {
+  Channel& channel = *static_cast<Channel*>(burst.client_data);
+  if (!channel.cursor.done()) {
+    request_burst(channel);
+    return;
+  }
+  burst.stage->end = pe_.time.now();
+  channel.stage = nullptr;
+  channel.busy = false;
+  touch();
+}
+
+void PeDma::completed(BurstPayload& burst) {
+  Channel& channel = *static_cast<Channel*>(burst.client_data);
+  StageTransaction& stage = *burst.stage;
+  channel.outstanding -= burst.burst.bytes;
+  if (!is_write(stage) && stage.compute) {
+    std::memcpy(stage.bytes.data() + burst.burst.offset, burst.buffer.data(), burst.burst.bytes);
+  }
+  --stage.open_bursts;
+  // The channel may serve the next stage by now: it is this stage's only while it holds it.
+  if (channel.stage != &stage && stage.open_bursts == 0) finish(stage, channel);
+  if (channel.waits_for_credit) request_burst(channel);
+}
+
+void PeDma::finish(StageTransaction& stage, const Channel& channel) {
+  stage.done = pe_.time.now();
+  if (!is_write(stage) && stage.compute) {
+    arch::scatter(pe_.tcm, stage.spec.out, stage.spec.operands[0], stage.bytes);
+  }
+  if (pe_.recorder != nullptr) {
+    record::StageRecord record = stage_record(pe_, stage, channel.engine);
+    record.channel = channel.index;
+    pe_.recorder->end(stage.ticket, record);
+  }
+  send_backward(stage_in, stage, tlm::BEGIN_RESP);
+}
+
+void PeDma::trace(sc_core::sc_trace_file* file) const {
+  for (const Direction& direction : directions_) {
+    for (const Channel& channel : direction.channels) {
+      const std::string prefix =
+          fmt::format("{}.{}{}.", name(), arch::to_string(channel.engine), channel.index);
+      sc_core::sc_trace(file, channel.busy, prefix + "busy");
+      sc_core::sc_trace(file, channel.cmd, prefix + "cmd");
+      sc_core::sc_trace(file, channel.addr, prefix + "addr");
+      sc_core::sc_trace(file, channel.bytes, prefix + "bytes");
+      sc_core::sc_trace(file, channel.seq, prefix + "seq");
+    }
+  }
+}
+
+}  // namespace kernbench

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "model/arrival_queue.hpp"
+#include "model/memory_port.hpp"
+#include "model/pe_context.hpp"
+#include "tlm_if/protocols.hpp"
+
+namespace kernbench {
+
+/// PE_DMA: moves slices between HBM and TCM. One arrival queue a direction feeds the channels of
+/// it; a stage takes the lowest-numbered free one (R6.7).
+///
+/// Timing: setup_cycles, then one burst request at a time until the memory has accepted the last:
+/// then the channel is free. The stage is done when the last response has arrived.
+/// Not modelled: a cost of each row of a strided slice, DMA's own use of TCM bandwidth.
+class PeDma : public sc_core::sc_module,
+              private Settling,
+              private ForwardInterface<StageProtocol>,
+              private MemoryPort::Client {
+ public:
+  TargetSocket<StageProtocol> stage_in{"stage_in"};
+
+  PeDma(const sc_core::sc_module_name& name, PeContext& pe);
+
+  MemoryPort port;
+
+  /// Registers busy, cmd, addr, bytes and seq of every channel; polled by SystemC at every step.
+  void trace(sc_core::sc_trace_file* file) const override;
+
+ private:
+  struct Channel {
+    Channel(arch::Engine direction, std::uint32_t number) : engine(direction), index(number) {}
+
+    arch::Engine engine;
+    std::uint32_t index;
+    StageTransaction* stage = nullptr;  // occupies the channel
+    arch::BurstCursor cursor;
+    std::uint64_t outstanding = 0;  // bytes from request to response; outlives the stage
+    bool waits_for_credit = false;
+
+    // For trace().
+    bool busy = false;
+    std::uint64_t cmd = 0;
+    std::uint64_t addr = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t seq = 0;
+  };
+  struct Direction {
+    ArrivalQueue queue;
+    std::vector<Channel> channels;
+  };
+  struct SetUp {
+    std::uint64_t time;
+    Channel* channel;
+  };
+
+  tlm::tlm_sync_enum nb_transport_fw(StageTransaction& stage, tlm::tlm_phase& phase,
+                                     sc_core::sc_time& delay) override;
+  void accepted(BurstPayload& burst) override;
+  void completed(BurstPayload& burst) override;
+  void settle() override;
+  void finish_setup();
+
+  void grant(Channel& channel, StageTransaction& stage);
+  void request_burst(Channel& channel);
+  void finish(StageTransaction& stage, const Channel& channel);
+  void check_addresses(const StageTransaction& stage) const;
+
+  PeContext& pe_;
+  std::array<Direction, 2> directions_;  // read, write
+  std::deque<SetUp> setups_;             // all last equally long: in time order
+  sc_core::sc_event setup_event_;
+};
+
+}  // namespace kernbench

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/record/output_file.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <stdexcept>
+#include <system_error>
+
+#include "tlm_if/command/error.hpp"
+
+namespace kernbench::record {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const std::string& path, const std::string& reason) {
+  throw InputError(fmt::format(
+      "cannot write '{}': {}; name a file in a folder that exists and is writable", path, reason));
+}
+
+std::string reason_of(int error) { return std::generic_category().message(error); }
+
+}  // namespace
+
+OutputFile::OutputFile(const std::string& path) : path_(path), target_(path) {
+  if (path.empty()) refuse(path, "the file name is empty");
+  std::error_code error;  // what does not exist yet is no error here
+  const fs::file_status status = fs::status(path, error);
+  if (fs::is_directory(status)) refuse(path, reason_of(EISDIR));
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    file_ = std::fopen(path.c_str(), "wb");
+  } else {
+    // A link is followed, so that it still points there afterwards.
+    if (fs::exists(status)) target_ = fs::canonical(path).string();
+    // Exclusive: two runs that write the same file must not mix, the last one wins.
+    for (int attempt = 0; file_ == nullptr; ++attempt) {
+      temporary_ = fmt::format("{}.{}.{}.part", target_, getpid(), attempt);
+      file_ = std::fopen(temporary_.c_str(), "wbx");
+      if (file_ == nullptr && errno != EEXIST) break;
+    }
+  }
+  if (file_ == nullptr) refuse(path, reason_of(errno));
+  std::setvbuf(file_, nullptr, _IONBF, 0);  // buffer_ is the buffer
+}
+
+OutputFile::~OutputFile() {
+  if (file_ != nullptr) std::fclose(file_);
+  if (!temporary_.empty()) std::remove(temporary_.c_str());
+}
+
+void OutputFile::write(std::string_view text) {
+  while (!text.empty()) {
+    if (used_ == buffer_.size()) flush();
+    const std::size_t count = std::min(text.size(), buffer_.size() - used_);
+    std::copy_n(text.data(), count, buffer_.data() + used_);
+    used_ += count;
+    text.remove_prefix(count);
+  }
+}
+
+void OutputFile::write_decimal(std::uint64_t value) {
+  const fmt::format_int digits(value);
+  write({digits.data(), digits.size()});
+}
+
+void OutputFile::write_hex(std::uint64_t value) {
+  std::array<char, 16> digits;
+  const auto result = std::to_chars(digits.data(), digits.data() + digits.size(), value, 16);
+  write("0x");
+  write({digits.data(), static_cast<std::size_t>(result.ptr - digits.data())});
+}
+
+void OutputFile::commit() {
+  flush();
+  std::FILE* file = file_;
+  file_ = nullptr;  // closed even if fclose() reports an error
+  if (std::fclose(file) != 0) fail(errno);
+  if (temporary_.empty()) return;
+  if (std::rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
+  temporary_.clear();
+}
+
+void OutputFile::flush() {
+  const std::size_t size = used_;
+  used_ = 0;
+  if (std::fwrite(buffer_.data(), 1, size, file_) != size) fail(errno);
+}
+
+void OutputFile::fail(int error) const {
+  throw std::runtime_error(fmt::format(
+      "writing '{}' failed: {}; free some space or name another file", path_, reason_of(error)));
+}
+
+}  // namespace kernbench::record

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace kernbench::record {
+
+/// A buffered file that appears under its name only when it is complete (R11.1): it is written
+/// beside it as `NAME.PID.N.part`, renamed by commit(), and removed if that is never called. A name
+/// that is no regular file (a pipe, /dev/null) is written in place.
+///
+/// Errors: InputError with path and reason when it cannot be opened; std::runtime_error with path
+/// and reason when a write or the renaming fails (disk full).
+class OutputFile {
+ public:
+  explicit OutputFile(const std::string& path);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void put(char c) {
+    if (used_ == buffer_.size()) flush();
+    buffer_[used_++] = c;
+  }
+  void write(std::string_view text);
+  void write_decimal(std::uint64_t value);
+  /// `0x` and lower-case digits.
+  void write_hex(std::uint64_t value);
+  /// Nothing may be written after it.
+  void commit();
+
+ private:
+  void flush();
+  [[noreturn]] void fail(int error) const;
+
+  std::string path_;       // as given, for messages
+  std::string target_;     // where commit() moves it
+  std::string temporary_;  // empty: written in place
+  std::FILE* file_ = nullptr;
+  std::array<char, 65536> buffer_{};
+  std::size_t used_ = 0;
+};
+
+}  // namespace kernbench::record

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "model/record/record.hpp"
+#include "model/record/statistics.hpp"
+
+namespace kernbench::record {
+
+/// Takes records when stages end and hands them to the sinks in op-log order, as soon as no open
+/// stage can start earlier (R10.2). Open stages hold their place: stages start in time order, so a
+/// queue in that order is all that is needed, and memory follows the longest stage, not the run.
+/// Without a sink only the statistics are kept.
+class Recorder {
+ public:
+  using Ticket = std::uint64_t;
+
+  /// Not owned; must outlive the recorder. Before the first begin().
+  void add_sink(OrderedSink& sink) { sinks_.push_back(&sink); }
+  bool ordered() const { return !sinks_.empty(); }
+
+  /// A stage starts now. `now` never decreases from call to call.
+  Ticket begin(Picoseconds now) { return ordered() ? hold_place(now) : Ticket{0}; }
+  /// The stage of `ticket` is over; `record.start` is the time of its begin(). Every ticket is
+  /// ended or dropped once.
+  void end(Ticket ticket, const StageRecord& record) {
+    statistics_.add(record);
+    if (ordered()) close(ticket, record);
+  }
+  /// The stage of `ticket` gives no row (a wait of zero length).
+  void drop(Ticket ticket) {
+    if (ordered()) slot(ticket).state = State::dropped;
+  }
+  /// Not before the latest begin().
+  void inflight(const InflightChange& change) {
+    if (ordered()) changes_.push_back(change);
+  }
+  /// End of run: what is still open gives no row.
+  void finish(Picoseconds end);
+
+  /// Stages that hold a place now: what memory is needed for.
+  std::size_t pending() const { return slots_.size(); }
+
+  const Statistics& statistics() const { return statistics_; }
+  Statistics& statistics() { return statistics_; }
+
+ private:
+  enum class State : std::uint8_t { open, closed, dropped };
+  struct Slot {
+    StageRecord record;  ///< while open, only `start` is set
+    State state = State::open;
+  };
+
+  Slot& slot(Ticket ticket) { return slots_[ticket - first_ticket_]; }
+  Ticket hold_place(Picoseconds now);
+  void close(Ticket ticket, const StageRecord& record);
+  /// Hands over the rows that start before `before`, up to the first open stage.
+  void flush(Picoseconds before);
+  /// Hands over the slots [first_ticket_, scanned_): all that start at one time.
+  void hand_over();
+  void hand_over_changes(Picoseconds until);
+
+  std::vector<OrderedSink*> sinks_;
+  std::deque<Slot> slots_;  // in order of begin()
+  Ticket first_ticket_ = 0;
+  Ticket scanned_ = 0;  // slots from the first up to here are over and start together
+  std::deque<InflightChange> changes_;
+  std::vector<StageRecord> batch_;  // closed records of one start time, to be sorted
+  Statistics statistics_;
+};
+
+/// The order of rows: (start, end, pe, engine, cmd, op_index, tile m, n, k, operand); names compare
+/// as text, the engine with its channel suffix, -1 (empty) first. Rows alike in all of these
+/// compare by the other columns, so that the order never depends on who reported first.
+bool op_log_order(const StageRecord& x, const StageRecord& y);
+
+}  // namespace kernbench::record

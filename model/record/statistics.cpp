@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/record/statistics.hpp"
+
+namespace kernbench::record {
+
+void Statistics::add(const StageRecord& record) {
+  if (record.pe >= pes_.size()) pes_.resize(record.pe + std::size_t{1});
+  PeStatistics& pe = pes_[record.pe];
+  const Picoseconds duration = record.end - record.start;
+  ++pe.rows;
+  switch (record.stage) {
+    case arch::StageKind::queue_stall:
+      pe.stalls.queue_ps += duration;
+      return;
+    case arch::StageKind::admit_stall:
+      pe.stalls.admit_ps += duration;
+      return;
+    case arch::StageKind::wait:
+      pe.stalls.await_ps += duration;
+      return;
+    case arch::StageKind::dma_read:
+      pe.hbm_read_bytes += record.bytes;
+      break;
+    case arch::StageKind::dma_write:
+      pe.hbm_write_bytes += record.bytes;
+      break;
+    default:
+      break;
+  }
+  EngineStatistics& engine = pe.engines[static_cast<std::size_t>(record.engine)];
+  engine.busy_ps += duration;
+  ++engine.stages;
+  engine.bytes += record.bytes;
+  engine.elements += record.elements;
+}
+
+std::uint64_t Statistics::rows() const {
+  std::uint64_t rows = 0;
+  for (const PeStatistics& pe : pes_) rows += pe.rows;
+  return rows;
+}
+
+}  // namespace kernbench::record

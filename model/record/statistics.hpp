@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "model/record/record.hpp"
+
+namespace kernbench::record {
+
+/// Sums over the stages of one engine of one PE; dma_rd and dma_wr sum their channels.
+struct EngineStatistics {
+  Picoseconds busy_ps = 0;   ///< cpu: dispatch and cpu_overhead; scheduler: 0
+  std::uint64_t stages = 0;  ///< rows that are work: no stalls, no waits
+  std::uint64_t bytes = 0;
+  std::uint64_t elements = 0;
+};
+
+/// Time that something stood still, by cause (contract 12).
+struct StallStatistics {
+  Picoseconds queue_ps = 0;  ///< PE_CPU before a full scheduler queue
+  Picoseconds admit_ps = 0;  ///< the head of the queue, until admission
+  Picoseconds await_ps = 0;  ///< PE_CPU in tl.wait and lazy awaits
+};
+
+struct PeStatistics {
+  std::array<EngineStatistics, arch::kEngines> engines;
+  StallStatistics stalls;
+  std::uint64_t hbm_read_bytes = 0;
+  std::uint64_t hbm_write_bytes = 0;
+  std::uint64_t rows = 0;  ///< op-log rows, stalls and waits included
+};
+
+/// Counters, kept while the run goes on: no order needed, no memory that grows.
+class Statistics {
+ public:
+  void add(const StageRecord& record);
+  /// By PE index; a PE without a record has zeros.
+  const std::vector<PeStatistics>& pes() const { return pes_; }
+  std::uint64_t rows() const;
+
+ private:
+  std::vector<PeStatistics> pes_;
+};
+
+}  // namespace kernbench::record

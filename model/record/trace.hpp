@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "model/record/output_file.hpp"
+#include "model/record/record.hpp"
+
+namespace kernbench::record {
+
+/// Chrome trace-event JSON for Perfetto (R10.4): a process a PE (pid = PE index + 1), a track an
+/// engine or DMA channel. Complete events (`X`), `ts` and `dur` in microseconds with six decimals,
+/// which is exact; Perfetto itself shows whole nanoseconds. Stalls and waits are events of the
+/// category `stall`, all else of `stage`. A DMA event spans the occupation of its channel; its data
+/// is complete at `args.done_ps`. `args` has the op log's columns, those that apply.
+class Trace : public OrderedSink {
+ public:
+  /// Throws InputError if the file cannot be opened.
+  explicit Trace(const std::string& path);
+
+  void record(const StageRecord& record) override;
+  /// The file appears under its name.
+  void finish(Picoseconds end) override;
+
+ private:
+  void begin_event();
+  void name_track(const StageRecord& record);
+  void write_metadata(std::string_view what, std::uint64_t pid, std::uint64_t tid,
+                      const std::string& name, std::uint64_t sort_index);
+
+  OutputFile file_;
+  bool any_event_ = false;
+  std::set<std::uint32_t> pes_;                               // named processes
+  std::set<std::pair<std::uint32_t, std::uint64_t>> tracks_;  // named (pe, tid)
+};
+
+}  // namespace kernbench::record

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/record/vcd.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <stdexcept>
+
+namespace kernbench::record {
+namespace {
+
+using Code = std::pair<int, std::string_view>;
+
+// Labels of commands are no op kinds (command::label); kinds follow at a distance, so that a new
+// label moves no code.
+constexpr int kFirstOpKindCode = 16;
+
+constexpr unsigned kCodeBits = 8;
+constexpr unsigned kIndexBits = 32;
+constexpr unsigned kByteBits = 40;  // HBM ends below kTcmBase = 2^40 (R3.4)
+
+std::map<std::string_view, std::int64_t> by_text(const std::vector<Code>& codes) {
+  std::map<std::string_view, std::int64_t> result;
+  for (const Code& code : codes) result[code.second] = code.first;
+  return result;
+}
+
+std::int64_t code_of(const std::map<std::string_view, std::int64_t>& codes, std::string_view text) {
+  if (text.empty()) return 0;
+  const auto found = codes.find(text);
+  if (found == codes.end()) {
+    throw std::logic_error(fmt::format("'{}' has no VCD code; add it to vcd_codes()", text));
+  }
+  return found->second;
+}
+
+std::int64_t state_code(arch::StageKind stage) { return static_cast<std::int64_t>(stage) + 1; }
+
+std::string describe(std::string_view name, const std::vector<Code>& codes) {
+  std::string line = fmt::format("{} codes:", name);
+  for (const Code& code : codes) line += fmt::format(" {}={}", code.first, code.second);
+  return line;
+}
+
+// Printable ASCII, as short as possible: the variable's number in base 94.
+std::string identifier(std::size_t number) {
+  std::string code;
+  do {
+    code += static_cast<char>('!' + number % 94);
+    number /= 94;
+  } while (number != 0);
+  return code;
+}
+
+}  // namespace
+
+VcdCodes vcd_codes() {
+  VcdCodes codes;
+  codes.op = {{0, "none"},  {1, "composite"}, {2, "load"},
+              {3, "store"}, {4, "dot"},       {5, "cpu_overhead"}};
+  for (int kind = 0; kind < command::kOpKinds; ++kind) {
+    codes.op.emplace_back(kFirstOpKindCode + kind, to_string(static_cast<command::OpKind>(kind)));
+  }
+  codes.operand = {{0, "none"}};
+  for (int name = 0; name <= static_cast<int>(command::OperandName::out); ++name) {
+    codes.operand.emplace_back(name + 1, to_string(static_cast<command::OperandName>(name)));
+  }
+  codes.state = {{0, "idle"}};
+  for (arch::StageKind stage :
+       {arch::StageKind::dispatch, arch::StageKind::queue_stall, arch::StageKind::wait}) {
+    codes.state.emplace_back(static_cast<int>(state_code(stage)), to_string(stage));
+  }
+  return codes;
+}
+
+Vcd::Vcd(const std::string& path, const std::vector<std::uint32_t>& pes,
+         std::uint32_t read_channels, std::uint32_t write_channels)
+    : file_(path), read_channels_(read_channels), write_channels_(write_channels) {
+  const VcdCodes codes = vcd_codes();
+  op_codes_ = by_text(codes.op);
+  operand_codes_ = by_text(codes.operand);
+  file_.write(fmt::format("$comment\n{}\n{}\n{}\n$end\n", describe("op", codes.op),
+                          describe("operand", codes.operand), describe("state", codes.state)));
+  file_.write("$timescale 1 ps $end\n");
+  for (std::uint32_t pe : pes) declare_pe(pe);
+  open_scope("hbm");
+  hbm_reading_ = declare("reading", kIndexBits, 0);
+  hbm_writing_ = declare("writing", kIndexBits, 0);
+  close_scope();
+  file_.write("$enddefinitions $end\n");
+}
+
+void Vcd::declare_pe(std::uint32_t pe) {
+  if (!first_lanes_.emplace(pe, lanes_.size()).second) return;
+  open_scope(fmt::format("pe{}", pe));
+  declare_lane(arch::Engine::cpu, 0);
+  declare_lane(arch::Engine::scheduler, 0);
+  for (std::uint32_t i = 0; i < read_channels_; ++i) declare_lane(arch::Engine::dma_rd, i);
+  for (std::uint32_t i = 0; i < write_channels_; ++i) declare_lane(arch::Engine::dma_wr, i);
+  declare_lane(arch::Engine::tcm, 0);
+  declare_lane(arch::Engine::gemm, 0);
+  declare_lane(arch::Engine::math, 0);
+  close_scope();
+}
+
+void Vcd::declare_lane(arch::Engine engine, std::uint32_t channel) {
+  Lane lane;
+  open_scope(engine_name(engine, channel));
+  switch (engine) {
+    case arch::Engine::cpu:
+      lane.busy = declare("busy", 1, 0);
+      lane.state = declare("state", 2, 0);
+      lane.cmd = declare("cmd", kIndexBits, kUnknown);
+      lane.op = declare("op", kCodeBits, kUnknown);
+      break;
+    case arch::Engine::scheduler:
+      lane.blocked = declare("blocked", 1, 0);
+      lane.inflight = declare("inflight", kIndexBits, 0);
+      lane.cmd = declare("cmd", kIndexBits, kUnknown);
+      break;
+    case arch::Engine::dma_rd:
+    case arch::Engine::dma_wr:
+      lane.busy = declare("busy", 1, 0);
+      lane.cmd = declare("cmd", kIndexBits, kUnknown);
+      lane.op = declare("op", kCodeBits, kUnknown);
+      declare_tile(lane);
+      lane.operand = declare("operand", kCodeBits, kUnknown);
+      lane.addr = declare("addr", kByteBits, kUnknown);
+      lane.bytes = declare("bytes", kByteBits, kUnknown);
+      break;
+    default:
+      lane.busy = declare("busy", 1, 0);
+      lane.cmd = declare("cmd", kIndexBits, kUnknown);
+      lane.op = declare("op", kCodeBits, kUnknown);
+      declare_tile(lane);
+  }
+  lane.seq = declare("seq", kIndexBits, 0);
+  close_scope();
+  lanes_.push_back(lane);
+}
+
+void Vcd::declare_tile(Lane& lane) {
+  open_scope("tile");
+  lane.tile_m = declare("m", kIndexBits, kUnknown);
+  lane.tile_n = declare("n", kIndexBits, kUnknown);
+  lane.tile_k = declare("k", kIndexBits, kUnknown);
+  close_scope();
+}
+
+Vcd::VariableIndex Vcd::declare(std::string_view name, unsigned width, std::int64_t initial) {
+  const VariableIndex index = variables_.size();
+  variables_.push_back({identifier(index), width, initial, initial, false});
+  const std::string range = width == 1 ? "" : fmt::format(" [{}:0]", width - 1);
+  file_.write(
+      fmt::format("$var wire {} {} {}{} $end\n", width, variables_.back().code, name, range));
+  return index;
+}
+
+void Vcd::open_scope(std::string_view name) {
+  file_.write(fmt::format("$scope module {} $end\n", name));
+}
+
+void Vcd::close_scope() { file_.write("$upscope $end\n"); }
+
+Vcd::Lane* Vcd::find_lane(std::uint32_t pe, arch::Engine engine, std::uint32_t channel) {
+  const auto first = first_lanes_.find(pe);
+  if (first == first_lanes_.end()) return nullptr;
+  assert(channel < (engine == arch::Engine::dma_rd   ? read_channels_
+                    : engine == arch::Engine::dma_wr ? write_channels_
+                                                     : 1));
+  std::size_t offset = static_cast<std::size_t>(engine);
+  if (engine > arch::Engine::dma_rd) offset += read_channels_ - std::size_t{1};
+  if (engine > arch::Engine::dma_wr) offset += write_channels_ - std::size_t{1};
+  return &lanes_[first->second + offset + channel];
+}
+
+void Vcd::record(const StageRecord& record) {
+  advance(record.start);
+  if (Lane* lane = find_lane(record.pe, record.engine, record.channel)) {
+    start_stage(*lane, record);
+    ends_.push({record.end, static_cast<std::size_t>(lane - lanes_.data()), kNone});
+  }
+  const bool reads = record.stage == arch::StageKind::dma_read;
+  if (reads || record.stage == arch::StageKind::dma_write) {
+    const VariableIndex counter = reads ? hbm_reading_ : hbm_writing_;
+    add(counter, 1);
+    ends_.push({record.done, kNone, counter});
+  }
+}
+
+void Vcd::inflight(const InflightChange& change) {
+  advance(change.time);
+  if (Lane* lane = find_lane(change.pe, arch::Engine::scheduler, 0)) {
+    add(lane->inflight, change.change);
+  }
+}
+
+void Vcd::finish(Picoseconds end) {
+  advance(end);
+  write_instant();
+  if (written_time_ != end) write_time(end);
+  file_.commit();
+}
+
+void Vcd::start_stage(Lane& lane, const StageRecord& record) {
+  ++lane.running;
+  set(lane.busy, is_stall(record.stage) ? 0 : 1);
+  set(lane.blocked, 1);
+  if (lane.state != kNone) set(lane.state, state_code(record.stage));
+  set(lane.cmd, record.cmd);
+  set(lane.op, code_of(op_codes_, record.op));
+  set(lane.operand, code_of(operand_codes_, record.operand));
+  set(lane.addr, record.has_addr ? static_cast<std::int64_t>(record.addr) : kUnknown);
+  set(lane.bytes, static_cast<std::int64_t>(record.bytes));
+  set(lane.tile_m, record.tile.m);
+  set(lane.tile_n, record.tile.n);
+  set(lane.tile_k, record.tile.k);
+  add(lane.seq, 1);
+}
+
+void Vcd::end_stage(Lane& lane) {
+  if (--lane.running != 0) return;
+  set(lane.busy, 0);
+  set(lane.blocked, 0);
+  set(lane.state, 0);
+}
+
+void Vcd::advance(Picoseconds time) {
+  while (!ends_.empty() && ends_.top().time <= time) {
+    const PendingEnd end = ends_.top();
+    ends_.pop();
+    move_to(end.time);
+    if (end.lane != kNone) {
+      end_stage(lanes_[end.lane]);
+    } else {
+      add(end.counter, -1);
+    }
+  }
+  move_to(time);
+}
+
+void Vcd::move_to(Picoseconds time) {
+  if (time == now_) return;
+  write_instant();
+  now_ = time;
+}
+
+void Vcd::write_instant() {
+  // A defined order, whatever the order in which the changes of the instant came.
+  std::sort(touched_.begin(), touched_.end());
+  if (!initial_written_) {
+    initial_written_ = true;
+    file_.write("#0\n$dumpvars\n");
+    for (Variable& variable : variables_) write_value(variable);
+    file_.write("$end\n");
+  }
+  for (VariableIndex index : touched_) {
+    Variable& variable = variables_[index];
+    variable.touched = false;
+    if (variable.value == variable.written) continue;
+    if (written_time_ != now_) write_time(now_);
+    write_value(variable);
+  }
+  touched_.clear();
+}
+
+void Vcd::write_time(Picoseconds time) {
+  file_.put('#');
+  file_.write_decimal(time);
+  file_.put('\n');
+  written_time_ = time;
+}
+
+void Vcd::write_value(Variable& variable) {
+  variable.written = variable.value;
+  if (variable.width > 1) file_.put('b');
+  if (variable.value == kUnknown) {
+    file_.put('x');
+  } else {
+    const auto value = static_cast<std::uint64_t>(variable.value);
+    unsigned digits = 1;  // leading zeros are left out
+    while (digits < variable.width && value >> digits != 0) ++digits;
+    while (digits-- != 0) file_.put((value >> digits & 1) != 0 ? '1' : '0');
+  }
+  if (variable.width > 1) file_.put(' ');
+  file_.write(variable.code);
+  file_.put('\n');
+}
+
+void Vcd::set(VariableIndex variable, std::int64_t value) {
+  if (variable == kNone) return;
+  Variable& target = variables_[variable];
+  target.value = value;
+  if (!target.touched) touched_.push_back(variable);
+  target.touched = true;
+}
+
+void Vcd::add(VariableIndex variable, std::int64_t change) {
+  set(variable, variables_[variable].value + change);
+}
+
+}  // namespace kernbench::record

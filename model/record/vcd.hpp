@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <queue>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/record/output_file.hpp"
+#include "model/record/record.hpp"
+
+namespace kernbench::record {
+
+/// A waveform of the stages (R10.3): written on change only, in ps, without date and version.
+///
+/// Scopes peN.cpu, peN.scheduler, peN.dma_rd (dma_rd1 ..), peN.dma_wr, peN.tcm, peN.gemm, peN.math
+/// and hbm; docs/timing.md has the table of their variables.
+///
+/// `seq` counts the stages (stalls, waits) of its scope: one that starts in the very instant in
+/// which the one before ends changes seq while busy stays 1. Of several changes in one instant only
+/// the settled value is written. The other values stay as the last stage set them; x: none yet, or
+/// does not apply. The last timestamp is the end of the run.
+///
+/// `op`, `operand` and `state` are codes; the file's comment lists them, as vcd_codes() does.
+class Vcd : public OrderedSink {
+ public:
+  /// `pes`: the PEs that get a scope, in file order, each with that many DMA channels. Throws
+  /// InputError if the file cannot be opened.
+  Vcd(const std::string& path, const std::vector<std::uint32_t>& pes, std::uint32_t read_channels,
+      std::uint32_t write_channels);
+
+  void record(const StageRecord& record) override;
+  void inflight(const InflightChange& change) override;
+  /// The file appears under its name.
+  void finish(Picoseconds end) override;
+
+ private:
+  using VariableIndex = std::size_t;
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  static constexpr std::int64_t kUnknown = -1;  // written as x
+
+  struct Variable {
+    std::string code;
+    unsigned width = 1;
+    std::int64_t value = 0;
+    std::int64_t written = 0;
+    bool touched = false;
+  };
+
+  /// The variables of one engine or channel; kNone for those that it does not have.
+  struct Lane {
+    VariableIndex busy = kNone, state = kNone, blocked = kNone, inflight = kNone;
+    VariableIndex cmd = kNone, op = kNone, operand = kNone, addr = kNone, bytes = kNone;
+    VariableIndex tile_m = kNone, tile_n = kNone, tile_k = kNone, seq = kNone;
+    std::uint32_t running = 0;
+  };
+
+  /// What ends at `time`: the stage of a lane, or one access of an hbm counter.
+  struct PendingEnd {
+    Picoseconds time = 0;
+    std::size_t lane = kNone;
+    VariableIndex counter = kNone;
+    friend bool operator>(const PendingEnd& x, const PendingEnd& y) { return x.time > y.time; }
+  };
+
+  void declare_pe(std::uint32_t pe);
+  void declare_lane(arch::Engine engine, std::uint32_t channel);
+  void declare_tile(Lane& lane);
+  VariableIndex declare(std::string_view name, unsigned width, std::int64_t initial);
+  void open_scope(std::string_view name);
+  void close_scope();
+  Lane* find_lane(std::uint32_t pe, arch::Engine engine, std::uint32_t channel);
+
+  void start_stage(Lane& lane, const StageRecord& record);
+  void end_stage(Lane& lane);
+  /// Applies what ends up to `time`, which is then the current instant.
+  void advance(Picoseconds time);
+  void move_to(Picoseconds time);
+  /// The settled values of the current instant, those that changed.
+  void write_instant();
+  void set(VariableIndex variable, std::int64_t value);
+  void add(VariableIndex variable, std::int64_t change);
+  void write_time(Picoseconds time);
+  void write_value(Variable& variable);
+
+  OutputFile file_;
+  std::uint32_t read_channels_, write_channels_;
+  std::map<std::string_view, std::int64_t> op_codes_, operand_codes_;
+  std::vector<Variable> variables_;
+  std::map<std::uint32_t, std::size_t> first_lanes_;  // by PE
+  std::vector<Lane> lanes_;                           // of a PE: in the order of Engine
+  VariableIndex hbm_reading_ = kNone, hbm_writing_ = kNone;
+
+  std::priority_queue<PendingEnd, std::vector<PendingEnd>, std::greater<>> ends_;
+  std::vector<VariableIndex> touched_;
+  Picoseconds now_ = 0;
+  Picoseconds written_time_ = 0;
+  bool initial_written_ = false;
+};
+
+/// The texts behind the codes of `op`, `operand` and `cpu.state`, 0 being none or idle.
+struct VcdCodes {
+  std::vector<std::pair<int, std::string_view>> op, operand, state;
+};
+VcdCodes vcd_codes();
+
+}  // namespace kernbench::record

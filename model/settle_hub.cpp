@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/settle_hub.hpp"
+
+#include <algorithm>
+
+namespace kernbench {
+namespace {
+
+// Far above what chains of zero-delay hand-overs take; below what looks like a hang.
+constexpr std::uint32_t kMaxRounds = 100'000;
+
+// Through the object hierarchy, which belongs to the simulation: no global of our own (R1.5).
+SettleHub* find_hub(const std::vector<sc_core::sc_object*>& objects) {
+  for (sc_core::sc_object* object : objects) {
+    if (auto* hub = dynamic_cast<SettleHub*>(object)) return hub;
+    if (SettleHub* hub = find_hub(object->get_child_objects())) return hub;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::shared_ptr<SettleHub> SettleHub::of_simulation() {
+  if (SettleHub* hub = find_hub(sc_core::sc_get_top_level_objects())) {
+    return hub->shared_from_this();
+  }
+  return std::make_shared<SettleHub>("settle_hub");
+}
+
+SettleHub::SettleHub(const sc_core::sc_module_name& name) : sc_module(name) {
+  KERNBENCH_HAS_PROCESS(SettleHub);
+  SC_METHOD(run);
+  sensitive << run_event_;
+  dont_initialize();
+}
+
+void SettleHub::touch(Settling& settling) {
+  settling.touched_ = true;
+  ++touched_count_;
+  touched_[static_cast<std::size_t>(settling.phase_)].push_back(&settling);
+  if (!armed_ && !running_) {
+    armed_ = true;
+    // At the end of this evaluation phase: without a delta where nothing else is pending.
+    run_event_.notify();
+  }
+}
+
+void SettleHub::settle(Settling& settling) {
+  settling.touched_ = false;
+  --touched_count_;
+  settling.settle();
+}
+
+void SettleHub::run() {
+  const std::uint64_t instant = sc_core::sc_time_stamp().value();
+  rounds_ = instant == instant_ ? rounds_ + 1 : 0;
+  instant_ = instant;
+  if (rounds_ > kMaxRounds) {
+    SC_REPORT_ERROR("/kernbench/settle_hub/livelock",
+                    ("activity at " + sc_core::sc_time_stamp().to_string() +
+                     " does not end: components answer each other without letting time pass")
+                        .c_str());
+    return;
+  }
+  if (sc_core::sc_pending_activity_at_current_time()) {
+    run_event_.notify(sc_core::SC_ZERO_TIME);
+    return;
+  }
+  armed_ = false;
+  running_ = true;
+  for (auto& touched : touched_) {
+    while (!touched.empty()) {
+      if (touched.size() == 1) {  // by far the most frequent
+        Settling& settling = *touched.front();
+        touched.clear();
+        settle(settling);
+        continue;
+      }
+      batch_.clear();
+      batch_.swap(touched);
+      std::sort(batch_.begin(), batch_.end(),
+                [](const Settling* x, const Settling* y) { return x->order_ < y->order_; });
+      for (Settling* settling : batch_) settle(*settling);
+    }
+  }
+  running_ = false;
+  // An answer of a memory within this pass may have touched an earlier phase again.
+  if (touched_count_ > 0) {
+    armed_ = true;
+    run_event_.notify(sc_core::SC_ZERO_TIME);
+  }
+}
+
+}  // namespace kernbench

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tlm_if/systemc.hpp"
+
+namespace kernbench {
+
+class SettleHub;
+
+/// What settles, in the order of the calls within one instant (contract 6, "Same time").
+enum class SettlePhase : std::uint8_t { admission, grant, memory_port, memory };
+inline constexpr std::size_t kSettlePhases = 4;
+
+/// A component that decides only when everything of an instant has completed. It calls touch() when
+/// it has something to decide; settle() is called once for any number of touches.
+class Settling {
+ public:
+  /// `order` breaks ties within a phase: by PE, then by component; never by creation.
+  Settling(std::shared_ptr<SettleHub> hub, SettlePhase phase, std::uint32_t pe,
+           std::uint32_t component)
+      : hub_(std::move(hub)), phase_(phase), order_((std::uint64_t{pe} << 32) | component) {}
+  virtual ~Settling() = default;
+  Settling(const Settling&) = delete;
+  Settling& operator=(const Settling&) = delete;
+
+ protected:
+  void touch();
+
+ private:
+  friend class SettleHub;
+  virtual void settle() = 0;
+
+  std::shared_ptr<SettleHub> hub_;
+  SettlePhase phase_;
+  std::uint64_t order_;
+  bool touched_ = false;
+};
+
+/// The settling process: one a simulation, not one a PE, since two would re-arm each other for
+/// ever. It waits until SystemC has nothing more to run at the current time, whatever number of
+/// deltas that takes, and then calls those that were touched in a fixed order. So results depend
+/// neither on the order in which the kernel runs processes nor on that in which modules were
+/// created.
+class SettleHub : public sc_core::sc_module, public std::enable_shared_from_this<SettleHub> {
+ public:
+  /// The hub of the current simulation, created as a child of whoever asks first, shared by all.
+  static std::shared_ptr<SettleHub> of_simulation();
+
+  /// Use of_simulation().
+  explicit SettleHub(const sc_core::sc_module_name& name);
+
+ private:
+  friend class Settling;
+  void touch(Settling& settling);
+  void settle(Settling& settling);
+  void run();
+
+  sc_core::sc_event run_event_;
+  std::array<std::vector<Settling*>, kSettlePhases> touched_;
+  std::vector<Settling*> batch_;
+  std::uint32_t touched_count_ = 0;
+  bool armed_ = false;
+  bool running_ = false;
+  std::uint64_t instant_ = 0;  // raw sc_time value
+  std::uint32_t rounds_ = 0;   // at that instant
+};
+
+inline void Settling::touch() {
+  if (!touched_) hub_->touch(*this);
+}
+
+}  // namespace kernbench

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/kernel.hpp"
+#include "runtime/design.hpp"
+
+namespace kernbench::runtime {
+
+/// What tells one binary from another (contract 11): a topology and an explicit list of kernels.
+struct Binary {
+  std::string name;
+  std::string topology_name;  ///< file name of the embedded topology, for messages
+  std::string topology_text;  ///< YAML
+  std::vector<kernels::Kernel> kernels;
+  /// A memory instead of the embedded one; empty: EmbeddedHbm.
+  MemoryFactory memory = {};
+};
+
+/// The whole command line. Returns the exit code (R11.1): 0 done and within tolerance, 1 simulation
+/// or numeric failure, 2 usage, topology or input error. Throws nothing. Once a process, from
+/// sc_main.
+int run_main(int argc, char** argv, const Binary& binary);
+
+}  // namespace kernbench::runtime

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/numerics_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace kernbench::runtime {
+namespace {
+
+double rms(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value * value;
+  return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+ErrorFigures compare(const std::string& name, const std::vector<double>& expected,
+                     const FileTensors& results) {
+  const auto found = results.find(name);
+  const std::size_t entries = found == results.end() ? 0 : found->second.values.size();
+  if (entries != expected.size()) {
+    throw std::logic_error(fmt::format(
+        "the kernel's reference gives {} entries for '{}', and the kernel {}; they must be one "
+        "value of one size",
+        expected.size(), name, entries));
+  }
+  std::vector<double> errors(entries);
+  ErrorFigures figures{name};
+  for (std::size_t i = 0; i < entries; ++i) {
+    errors[i] = std::abs(found->second.values[i] - expected[i]);
+    if (!std::isfinite(errors[i])) {
+      figures.max_abs_err = figures.rms_rel_err = std::numeric_limits<double>::infinity();
+      return figures;
+    }
+    figures.max_abs_err = std::max(figures.max_abs_err, errors[i]);
+  }
+  // A reference of zeros allows no error: any is infinitely large.
+  const double error = rms(errors);
+  if (error > 0) figures.rms_rel_err = error / rms(expected);
+  return figures;
+}
+
+}  // namespace
+
+NumericsCheck check_numerics(const kernels::Reference& reference, const FileTensors& results) {
+  NumericsCheck check;
+  for (const auto& [name, expected] : reference.outputs) {
+    ErrorFigures figures = compare(name, expected, results);
+    if (name != reference.checked) {
+      check.others.push_back(std::move(figures));
+      continue;
+    }
+    check.checked = std::move(figures);
+    check.max_abs_tolerance = reference.max_abs_rel * rms(expected);
+    check.rms_rel_tolerance = reference.max_rms_rel;
+  }
+  if (check.checked.name.empty()) {
+    throw std::logic_error(fmt::format(
+        "the kernel's reference names '{}' as checked and has no such output", reference.checked));
+  }
+  // Written so that a NaN fails.
+  check.pass = check.checked.max_abs_err <= check.max_abs_tolerance &&
+               check.checked.rms_rel_err <= check.rms_rel_tolerance;
+  // R13.4 bounds the checked result; the others must at least be numbers.
+  for (const ErrorFigures& other : check.others) {
+    check.pass = check.pass && std::isfinite(other.max_abs_err);
+  }
+  return check;
+}
+
+}  // namespace kernbench::runtime

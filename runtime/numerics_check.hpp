@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/kernel.hpp"
+#include "runtime/safetensors.hpp"
+
+namespace kernbench::runtime {
+
+/// How far a result is from its float64 reference. Not finite if the result is not.
+struct ErrorFigures {
+  std::string name;
+  double max_abs_err = 0;
+  double rms_rel_err = 0;  ///< rms(err) / rms(ref)
+};
+
+struct NumericsCheck {
+  ErrorFigures checked;              ///< the result that decides
+  std::vector<ErrorFigures> others;  ///< by name
+  double max_abs_tolerance = 0;      ///< allowed max_abs_err
+  double rms_rel_tolerance = 0;      ///< allowed rms_rel_err
+  bool pass = false;
+};
+
+/// Compares every output of `reference` with the result of that name. Throws std::logic_error if
+/// there is none of that size: the kernel's reference does not fit the kernel.
+NumericsCheck check_numerics(const kernels::Reference& reference, const FileTensors& results);
+
+}  // namespace kernbench::runtime

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/run.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+
+#include "model/record/op_log.hpp"
+#include "model/record/trace.hpp"
+#include "model/record/vcd.hpp"
+
+namespace kernbench::runtime {
+namespace {
+
+/// The open outputs of a run, and what feeds them.
+class Outputs {
+ public:
+  Outputs(const RunRequest& request, const arch::PeConfig& pe) : rows_(request.rows) {
+    const OutputPaths& paths = request.paths;
+    if (!paths.op_log.empty()) op_log_.emplace(paths.op_log);
+    if (!paths.vcd.empty()) {
+      vcd_.emplace(paths.vcd, request.vcd_pes, pe.dma.read_channels, pe.dma.write_channels);
+    }
+    if (!paths.trace.empty()) trace_.emplace(paths.trace);
+    if (!paths.summary.empty()) summary_.emplace(paths.summary);
+    if (!paths.outputs.empty()) tensors_.emplace(paths.outputs);
+  }
+
+  void attach(record::Recorder& recorder) {
+    if (op_log_) recorder.add_sink(*op_log_);
+    if (vcd_) recorder.add_sink(*vcd_);
+    if (trace_) recorder.add_sink(*trace_);
+    if (rows_ != nullptr) recorder.add_sink(*rows_);
+  }
+  /// The op log, VCD and trace are completed by the recorder.
+  void complete(const RunResult& result) {
+    if (summary_) {
+      summary_->write(summary_json(result).dump(2));
+      summary_->put('\n');
+      summary_->commit();
+    }
+    if (tensors_) write_safetensors(*tensors_, result.results);
+  }
+
+ private:
+  std::optional<record::OpLog> op_log_;
+  std::optional<record::Vcd> vcd_;
+  std::optional<record::Trace> trace_;
+  std::optional<record::OutputFile> summary_, tensors_;
+  record::OrderedSink* rows_;
+};
+
+/// A request, elaborated.
+struct Run {
+  Run(const sc_core::sc_module_name& name, const arch::TopologyConfig& topology,
+      const MemoryFactory& memory, const RunRequest& run_request)
+      : request(run_request),
+        outputs(run_request, topology.pe),
+        design(name, topology, *run_request.launch,
+               run_request.inputs ? &*run_request.inputs : nullptr, memory),
+        loop(design.pe.cpu, kLoopRegion) {
+    design.recorder.add_sink(loop);
+    outputs.attach(design.recorder);
+  }
+
+  const RunRequest& request;
+  Outputs outputs;
+  Design design;
+  LoopWindow loop;
+};
+
+void check_ended(const Run& run) {
+  if (const std::exception_ptr failure = run.design.pe.cpu.failure()) {
+    std::rethrow_exception(failure);
+  }
+  if (run.design.pe.idle()) return;
+  std::string detail;
+  for (const std::string& line : run.design.pe.waiting()) detail += line + '\n';
+  throw SimulationError(
+      fmt::format("{} stopped at {} ns with work in flight: nothing is left that could go on; "
+                  "see below who waits for what, and check the memory behind the PE",
+                  run.request.launch->title(), nanoseconds(TimeBase().now())),
+      detail);
+}
+
+WindowStatistics whole_run(const record::PeStatistics& statistics, std::uint64_t end_ps) {
+  WindowStatistics window;
+  window.end_ps = end_ps;
+  for (std::size_t i = 0; i < window.busy_ps.size(); ++i) {
+    window.busy_ps[i] = statistics.engines[i].busy_ps;
+  }
+  window.stalls = statistics.stalls;
+  return window;
+}
+
+RunResult result_of(Run& run, const arch::TopologyConfig& topology) {
+  const PeCpu& cpu = run.design.pe.cpu;
+  const arch::CostModelConfig& cost = topology.pe.pe_cost_model;
+  RunResult result;
+  result.launch = run.request.launch;
+  result.topology = topology.name;
+  result.read_channels = topology.pe.dma.read_channels;
+  result.write_channels = topology.pe.dma.write_channels;
+  result.sim_time_ps = cpu.last_done_ps();
+  result.totals = cpu.totals();
+  result.dispatch_cycles =
+      arch::dispatch_cycles(cost, result.totals.segments, result.totals.logical_bytes).to_double();
+  result.regions = cpu.regions();
+  // R13.1: inside the loop; of a kernel without one, all.
+  arch::Rational cycles =
+      arch::dispatch_cycles(cost, result.totals.segments, result.totals.logical_bytes);
+  for (const Region& region : result.regions) {
+    if (region.name == kLoopRegion && region.entered) {
+      cycles = arch::dispatch_cycles(cost, region.segments, region.logical_bytes);
+    }
+  }
+  result.dispatch_cycles_per_tile =
+      (cycles / arch::Rational(run.request.launch->instance().tiles)).to_double();
+  const auto& pes = run.design.recorder.statistics().pes();
+  if (!pes.empty()) result.statistics = pes[0];
+  result.window_is_loop = run.loop.entered();
+  result.window = result.window_is_loop ? run.loop.statistics()
+                                        : whole_run(result.statistics, result.sim_time_ps);
+  if (run.request.inputs) {
+    result.results = run.design.results();
+    if (const auto& reference = run.request.launch->instance().reference) {
+      result.numerics = check_numerics(reference(*run.request.inputs), result.results);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<RunResult> simulate(const arch::TopologyConfig& topology, const MemoryFactory& memory,
+                                const std::vector<RunRequest>& requests) {
+  std::vector<std::unique_ptr<Run>> runs;
+  for (const RunRequest& request : requests) {
+    const std::string name =
+        requests.size() == 1 ? topology.name : fmt::format("{}_{}", topology.name, runs.size() + 1);
+    runs.push_back(std::make_unique<Run>(name.c_str(), topology, memory, request));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  sc_core::sc_start();
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
+
+  for (const auto& run : runs) check_ended(*run);
+  std::uint64_t rows = 0;
+  for (const auto& run : runs) {
+    run->design.recorder.finish(run->design.pe.cpu.last_done_ps());
+    rows += run->design.recorder.statistics().rows();
+  }
+  std::vector<RunResult> results;
+  for (const auto& run : runs) {
+    RunResult result = result_of(*run, topology);
+    result.wall_s = wall.count();
+    result.stages_per_s = static_cast<double>(rows) / wall.count();
+    run->outputs.complete(result);
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+}  // namespace kernbench::runtime

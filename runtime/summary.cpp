@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/summary.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace kernbench::runtime {
+namespace {
+
+using arch::Engine;
+using nlohmann::ordered_json;
+
+constexpr double kBoundShare = 0.8;
+
+/// The engines that work, in the order of the data flow.
+constexpr std::array<Engine, 6> kWorkers{Engine::cpu, Engine::dma_rd, Engine::dma_wr,
+                                         Engine::tcm, Engine::gemm,   Engine::math};
+
+double ratio(double value, double whole) { return whole > 0 ? value / whole : 0; }
+
+std::uint32_t servers(const RunResult& result, Engine engine) {
+  if (engine == Engine::dma_rd) return result.read_channels;
+  if (engine == Engine::dma_wr) return result.write_channels;
+  return 1;
+}
+
+std::uint64_t busy_in_window(const RunResult& result, Engine engine) {
+  return result.window.busy_ps[static_cast<std::size_t>(engine)];
+}
+
+double share_of_window(const RunResult& result, std::uint64_t ps) {
+  return ratio(static_cast<double>(ps), static_cast<double>(result.window.length_ps()));
+}
+
+double busy_share(const RunResult& result, Engine engine) {
+  return share_of_window(result, busy_in_window(result, engine)) / servers(result, engine);
+}
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string whole_percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+std::string_view window_name(const RunResult& result) {
+  return result.window_is_loop ? "loop" : "run";
+}
+
+bool is_choice(const kernels::Kernel& kernel, const std::string& name) {
+  for (const kernels::Parameter& parameter : kernel.parameters) {
+    if (parameter.name == name) return !parameter.choices.empty();
+  }
+  return true;
+}
+
+ordered_json parameters_json(const Launch& launch) {
+  ordered_json json = ordered_json::object();
+  for (const auto& [name, value] : launch.parameters().values()) {
+    if (is_choice(launch.kernel(), name)) {
+      json[name] = value;
+    } else {
+      json[name] = launch.parameters().integer(name);
+    }
+  }
+  return json;
+}
+
+const Region* loop_of(const RunResult& result) {
+  for (const Region& region : result.regions) {
+    if (region.name == kLoopRegion && region.entered) return &region;
+  }
+  return nullptr;
+}
+
+/// Rows of equal width, the first column left-aligned.
+class Table {
+ public:
+  void row(std::string head, std::vector<std::string> cells) {
+    rows_.push_back({std::move(head), std::move(cells)});
+  }
+  /// `cell` of every run.
+  template <class Cell>
+  void row(std::string head, const std::vector<RunResult>& results, Cell cell) {
+    std::vector<std::string> cells;
+    for (const RunResult& result : results) cells.push_back(cell(result));
+    row(std::move(head), std::move(cells));
+  }
+  void title(std::string text) { row(std::move(text), std::vector<std::string>{}); }
+
+  std::string text() const {
+    std::size_t head_width = 0, cell_width = 0;
+    for (const Row& row : rows_) {
+      if (!row.cells.empty()) head_width = std::max(head_width, row.head.size());
+      for (const std::string& cell : row.cells) cell_width = std::max(cell_width, cell.size());
+    }
+    std::string text;
+    for (const Row& row : rows_) {
+      text += row.cells.empty() ? row.head : fmt::format("{:<{}}", row.head, head_width);
+      for (const std::string& cell : row.cells) text += fmt::format("  {:>{}}", cell, cell_width);
+      text += '\n';
+    }
+    return text;
+  }
+
+ private:
+  struct Row {
+    std::string head;
+    std::vector<std::string> cells;
+  };
+  std::vector<Row> rows_;
+};
+
+void add_window_rows(Table& table, const std::vector<RunResult>& results) {
+  const bool loops = std::all_of(results.begin(), results.end(),
+                                 [](const RunResult& result) { return result.window_is_loop; });
+  const bool runs = std::none_of(results.begin(), results.end(),
+                                 [](const RunResult& result) { return result.window_is_loop; });
+  const std::string within = loops  ? "in the loop"
+                             : runs ? "in the run"
+                                    : "in the loop, or the run that has none";
+  table.title(fmt::format("busy {} (share; ns)", within));
+  for (const Engine engine : kWorkers) {
+    table.row(fmt::format("  {}", to_string(engine)), results, [&](const RunResult& result) {
+      return fmt::format("{}; {}", percent(busy_share(result, engine)),
+                         nanoseconds(busy_in_window(result, engine)));
+    });
+  }
+  table.title(fmt::format("waits {} (share; ns)", within));
+  const auto waits = [&](const char* head, auto cause) {
+    table.row(head, results, [&](const RunResult& result) {
+      const std::uint64_t ps = result.window.stalls.*cause;
+      return fmt::format("{}; {}", percent(share_of_window(result, ps)), nanoseconds(ps));
+    });
+  };
+  waits("  await: the kernel, for results", &record::StallStatistics::await_ps);
+  waits("  queue: the kernel, for a full queue", &record::StallStatistics::queue_ps);
+  waits("  admit: the next command, beside the others", &record::StallStatistics::admit_ps);
+}
+
+void add_numerics_rows(Table& table, const std::vector<RunResult>& results) {
+  const auto checked = [&](auto cell) {
+    return [cell](const RunResult& result) {
+      return result.numerics ? cell(*result.numerics) : std::string("not checked");
+    };
+  };
+  if (std::none_of(results.begin(), results.end(),
+                   [](const RunResult& result) { return result.numerics.has_value(); })) {
+    return;
+  }
+  table.title("error against float64 (allowed)");
+  table.row("  rms(err) / rms(ref)", results, checked([](const NumericsCheck& check) {
+              return fmt::format("{:.3g} ({:.3g})", check.checked.rms_rel_err,
+                                 check.rms_rel_tolerance);
+            }));
+  table.row("  max |err|", results, checked([](const NumericsCheck& check) {
+              return fmt::format("{:.3g} ({:.3g})", check.checked.max_abs_err,
+                                 check.max_abs_tolerance);
+            }));
+  table.row("  checked", results, checked([](const NumericsCheck& check) {
+              return fmt::format("{}: {}", check.checked.name, check.pass ? "pass" : "FAIL");
+            }));
+}
+
+/// The same bits: tells 0 from -0, and takes a NaN for itself.
+bool bit_equal(const FileTensor& x, const FileTensor& y) {
+  return x.dtype == y.dtype && x.values.size() == y.values.size() &&
+         std::memcmp(x.values.data(), y.values.data(), x.values.size() * sizeof(double)) == 0;
+}
+
+}  // namespace
+
+BitEquality compare_results(const std::vector<RunResult>& results) {
+  BitEquality equality;
+  for (const auto& entry : results.front().results) {
+    const std::string& name = entry.first;
+    const bool same = std::all_of(results.begin(), results.end(), [&](const RunResult& other) {
+      const auto found = other.results.find(name);
+      return found != other.results.end() && bit_equal(entry.second, found->second);
+    });
+    (same ? equality.equal : equality.different).push_back(name);
+  }
+  return equality;
+}
+
+std::string to_string(const BitEquality& equality) {
+  const auto list = [](const std::vector<std::string>& names) {
+    return names.empty() ? std::string("none") : fmt::format("{}", fmt::join(names, ", "));
+  };
+  std::string text = "bit-equal: " + list(equality.equal);
+  if (!equality.different.empty()) text += "; DIFFERENT: " + list(equality.different);
+  return text;
+}
+
+std::string nanoseconds(std::uint64_t ps) { return fmt::format("{}.{:03}", ps / 1000, ps % 1000); }
+
+ordered_json summary_json(const RunResult& result) {
+  ordered_json json;
+  json["schema"] = 1;
+  json["kernel"] = result.launch->kernel().name;
+  json["params"] = parameters_json(*result.launch);
+  json["topology"] = result.topology;
+  json["sim_time_ps"] = result.sim_time_ps;
+  json["commands"] = result.totals.commands;
+  json["logical_bytes"] = result.totals.logical_bytes;
+  json["dispatch_cycles"] = result.dispatch_cycles;
+  json["dispatch_cycles_per_tile"] = result.dispatch_cycles_per_tile;
+  ordered_json engines = ordered_json::object();
+  for (const Engine engine : kWorkers) {
+    const record::EngineStatistics& sums =
+        result.statistics.engines[static_cast<std::size_t>(engine)];
+    engines[std::string(to_string(engine))] = {{"busy_ps", sums.busy_ps},
+                                               {"stages", sums.stages},
+                                               {"bytes", sums.bytes},
+                                               {"elements", sums.elements}};
+  }
+  json["engines"] = std::move(engines);
+  json["stalls"] = {{"queue_ps", result.statistics.stalls.queue_ps},
+                    {"admit_ps", result.statistics.stalls.admit_ps},
+                    {"await_ps", result.statistics.stalls.await_ps}};
+  ordered_json regions = ordered_json::object();
+  for (const Region& region : result.regions) {
+    if (!region.entered) continue;
+    regions[region.name] = {{"start_ps", region.start_ps}, {"end_ps", region.end_ps}};
+  }
+  json["regions"] = std::move(regions);
+  json["hbm"] = {{"read_bytes", result.statistics.hbm_read_bytes},
+                 {"write_bytes", result.statistics.hbm_write_bytes}};
+  if (result.numerics) {
+    // JSON has no infinity: an error that is not finite is null.
+    json["numerics"] = {{"compared_with", "float64"},
+                        {"max_abs_err", result.numerics->checked.max_abs_err},
+                        {"rms_rel_err", result.numerics->checked.rms_rel_err},
+                        {"tolerance", result.numerics->rms_rel_tolerance},
+                        {"pass", result.numerics->pass}};
+  }
+  json["tcm"] = {{"scratch_peak_bytes", result.launch->scratch_peak_bytes()}};
+  json["host"] = {{"wall_s", result.wall_s}, {"stages_per_s", result.stages_per_s}};
+  return json;
+}
+
+ordered_json comparison_json(const std::vector<RunResult>& results) {
+  ordered_json json;
+  json["runs"] = ordered_json::array();
+  for (const RunResult& result : results) json["runs"].push_back(summary_json(result));
+  const RunResult &first = results[0], &second = results[1];
+  json["ratios"] = {{"dispatch_cycles_per_tile",
+                     ratio(second.dispatch_cycles_per_tile, first.dispatch_cycles_per_tile)},
+                    {"sim_time_ps", ratio(static_cast<double>(second.sim_time_ps),
+                                          static_cast<double>(first.sim_time_ps))}};
+  return json;
+}
+
+std::string bound_by(const RunResult& result) {
+  const Engine busiest = *std::max_element(
+      kWorkers.begin(), kWorkers.end(),
+      [&](Engine x, Engine y) { return busy_share(result, x) < busy_share(result, y); });
+  const std::string_view window = window_name(result);
+  const std::string_view name = busiest == Engine::cpu ? "cpu dispatch" : to_string(busiest);
+  const double share = busy_share(result, busiest);
+  if (share >= kBoundShare) {
+    return fmt::format("bound by {} (busy {} of the {})", name, whole_percent(share), window);
+  }
+  const auto stalled = [&](std::uint64_t ps) { return whole_percent(share_of_window(result, ps)); };
+  return fmt::format(
+      "bound by serial dependencies (busiest in the {}: {}, {}; stalls: await {}, admit {}, queue "
+      "{})",
+      window, name, whole_percent(share), stalled(result.window.stalls.await_ps),
+      stalled(result.window.stalls.admit_ps), stalled(result.window.stalls.queue_ps));
+}
+
+std::string summary_table(const std::vector<RunResult>& results,
+                          const std::vector<std::string>& labels) {
+  Table table;
+  table.row("", labels);
+  table.row("simulated time, ns", results,
+            [](const RunResult& result) { return nanoseconds(result.sim_time_ps); });
+  table.row("loop time, ns", results, [](const RunResult& result) {
+    const Region* loop = loop_of(result);
+    return loop == nullptr ? std::string("no loop") : nanoseconds(loop->end_ps - loop->start_ps);
+  });
+  table.row("tiles", results, [](const RunResult& result) {
+    return fmt::format("{}", result.launch->instance().tiles);
+  });
+  table.row("commands", results,
+            [](const RunResult& result) { return fmt::format("{}", result.totals.commands); });
+  table.row("logical bytes", results,
+            [](const RunResult& result) { return fmt::format("{}", result.totals.logical_bytes); });
+  table.row("dispatch cycles", results,
+            [](const RunResult& result) { return fmt::format("{}", result.dispatch_cycles); });
+  table.row("dispatch cycles a tile", results, [](const RunResult& result) {
+    return fmt::format("{:.3f}", result.dispatch_cycles_per_tile);
+  });
+  table.row("HBM bytes read", results, [](const RunResult& result) {
+    return fmt::format("{}", result.statistics.hbm_read_bytes);
+  });
+  table.row("HBM bytes written", results, [](const RunResult& result) {
+    return fmt::format("{}", result.statistics.hbm_write_bytes);
+  });
+  table.row("TCM scratch bytes, peak", results, [](const RunResult& result) {
+    return fmt::format("{}", result.launch->scratch_peak_bytes());
+  });
+  add_window_rows(table, results);
+  add_numerics_rows(table, results);
+  return table.text();
+}
+
+}  // namespace kernbench::runtime

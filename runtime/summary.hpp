@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/arch/config.hpp"
+#include "model/pe_cpu.hpp"
+#include "model/record/statistics.hpp"
+#include "runtime/launch.hpp"
+#include "runtime/loop_window.hpp"
+#include "runtime/numerics_check.hpp"
+
+namespace kernbench::runtime {
+
+/// The region that totals and bounds are about (R13.1).
+inline constexpr char kLoopRegion[] = "loop";
+
+/// What is known of a run that came to its end.
+struct RunResult {
+  const Launch* launch = nullptr;
+  std::string topology;
+  std::uint32_t read_channels = 1, write_channels = 1;
+  std::uint64_t sim_time_ps = 0;
+  DispatchTotals totals;
+  double dispatch_cycles = 0;  ///< unrounded (R6.1), as is the next
+  double dispatch_cycles_per_tile = 0;
+  record::PeStatistics statistics;
+  std::vector<Region> regions;
+  WindowStatistics window;  ///< of the loop, or of the run if it has none
+  bool window_is_loop = false;
+  FileTensors results;  ///< with data
+  std::optional<NumericsCheck> numerics;
+  double wall_s = 0;  ///< of the simulation, together with those that ran beside it
+  double stages_per_s = 0;
+};
+
+/// A summary by the keys of contract 12.
+nlohmann::ordered_json summary_json(const RunResult& result);
+/// `{runs, ratios}` of several runs, the second over the first.
+nlohmann::ordered_json comparison_json(const std::vector<RunResult>& results);
+
+/// What limits the run: the engine with the largest busy share of the window, if that is at least
+/// 80 %; else that commands wait for each other.
+std::string bound_by(const RunResult& result);
+
+/// A table, a run a column, headed by `labels`.
+std::string summary_table(const std::vector<RunResult>& results,
+                          const std::vector<std::string>& labels);
+
+/// Which results have the same bits in all runs.
+struct BitEquality {
+  std::vector<std::string> equal, different;
+};
+BitEquality compare_results(const std::vector<RunResult>& results);
+std::string to_string(const BitEquality& equality);
+
+/// `31037.877`: exact.
+std::string nanoseconds(std::uint64_t ps);
+
+}  // namespace kernbench::runtime

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/record/output_file.hpp"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <stdexcept>
+
+#include "tests/support/temporary_folder.hpp"
+#include "tlm_if/command/error.hpp"
+
+namespace kernbench::test {
+namespace {
+
+namespace fs = std::filesystem;
+using record::OutputFile;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+template <class Error, class Action>
+std::string message_of(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(OutputFileTest, AppearsUnderItsNameOnlyWhenCommitted) {
+  const TemporaryFolder folder;
+  {
+    OutputFile file(folder / "log.csv");
+    file.write("whole\n");
+    EXPECT_FALSE(fs::exists(folder / "log.csv"));
+    file.commit();
+    EXPECT_EQ(read_file(folder / "log.csv"), "whole\n");
+  }
+  EXPECT_THAT(folder.names(), ElementsAre("log.csv"));
+}
+
+TEST(OutputFileTest, LeavesNothingBehindWithoutCommit) {
+  const TemporaryFolder folder;
+  {
+    OutputFile file(folder / "log.csv");
+    for (int i = 0; i < 100000; ++i) file.put('x');  // more than the buffer
+    EXPECT_EQ(folder.names().size(), 1u);            // the temporary
+  }
+  EXPECT_THAT(folder.names(), IsEmpty());
+}
+
+TEST(OutputFileTest, AnOldFileStaysWholeUntilTheNewOneIs) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "log.csv") << "old\n";
+  {
+    OutputFile abandoned(folder / "log.csv");
+    abandoned.write("half");
+  }
+  EXPECT_EQ(read_file(folder / "log.csv"), "old\n");
+  OutputFile file(folder / "log.csv");
+  file.write("new\n");
+  file.commit();
+  EXPECT_EQ(read_file(folder / "log.csv"), "new\n");
+}
+
+TEST(OutputFileTest, TwoWritersOfOneNameDoNotMix) {
+  const TemporaryFolder folder;
+  OutputFile first(folder / "log.csv"), second(folder / "log.csv");
+  first.write("first\n");
+  second.write("second\n");
+  first.commit();
+  EXPECT_EQ(read_file(folder / "log.csv"), "first\n");
+  second.commit();
+  EXPECT_EQ(read_file(folder / "log.csv"), "second\n");
+}
+
+TEST(OutputFileTest, WritesNumbersAndTextAcrossBufferBoundaries) {
+  const TemporaryFolder folder;
+  std::string expected;
+  OutputFile file(folder / "log.csv");
+  for (int i = 0; i < 20000; ++i) {
+    file.write_decimal(std::numeric_limits<std::uint64_t>::max());
+    file.put(',');
+    file.write_hex(0xfeedbeef01);
+    expected += "18446744073709551615,0xfeedbeef01";
+  }
+  file.write_hex(0);
+  const std::string large(200000, 'y');
+  file.write(large);
+  file.commit();
+  EXPECT_TRUE(read_file(folder / "log.csv") == expected + "0x0" + large);
+}
+
+TEST(OutputFileTest, FollowsALinkAndWritesASpecialFileInPlace) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "target") << "old";
+  fs::create_symlink("target", folder / "link");
+  OutputFile file(folder / "link");
+  file.write("new");
+  file.commit();
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_EQ(read_file(folder / "target"), "new");
+
+  OutputFile null("/dev/null");
+  null.write("nothing");
+  null.commit();
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST(OutputFileTest, RefusesWhatItCannotOpenWithPathReasonAndAdvice) {
+  const TemporaryFolder folder;
+  const auto message = [](const std::string& path) {
+    return message_of<InputError>([&] { OutputFile file(path); });
+  };
+  const std::string advice = "; name a file in a folder that exists and is writable";
+  EXPECT_EQ(message(folder / "none/log.csv"),
+            "cannot write '" + (folder / "none/log.csv") + "': No such file or directory" + advice);
+  EXPECT_EQ(message(folder.path()),
+            "cannot write '" + folder.path() + "': Is a directory" + advice);
+  EXPECT_EQ(message(""), "cannot write '': the file name is empty" + advice);
+  EXPECT_THAT(folder.names(), IsEmpty());
+}
+
+TEST(OutputFileTest, ReportsAFullDisk) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
+  EXPECT_EQ(message_of<std::runtime_error>([] {
+              OutputFile file("/dev/full");
+              file.write("lost");
+              file.commit();
+            }),
+            "writing '/dev/full' failed: No space left on device; free some space or name another "
+            "file");
+}
+
+}  // namespace
+}  // namespace kernbench::test

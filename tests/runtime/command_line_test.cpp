@@ -1,0 +1,635 @@
+// SPDX-License-Identifier: Apache-2.0
+// The binaries as their users see them: exit codes, messages, files, figures (contract 10 to 13).
+#include "tests/runtime/command_line.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "kernels/catalogue.hpp"
+#include "runtime/inputs.hpp"
+#include "runtime/launch.hpp"
+#include "tests/support/op_log_reader.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/support/vcd_reader.hpp"
+
+namespace kernbench::test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+Outcome single_pe(const std::vector<std::string>& arguments) {
+  return run_program(KERNBENCH_SINGLE_PE, arguments);
+}
+Outcome single_pe_ns(const std::vector<std::string>& arguments) {
+  return run_program(KERNBENCH_SINGLE_PE_NS, arguments);
+}
+Outcome odd_pe(const std::vector<std::string>& arguments) {
+  return run_program(KERNBENCH_ODD_PE, arguments);
+}
+
+/// Refused with exit code 2 and this in the first line; stdout stays empty.
+void expect_refused(const Outcome& outcome, const std::vector<std::string>& parts) {
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+  EXPECT_THAT(outcome.first_error(), StartsWith("single_pe: "));
+  for (const std::string& part : parts) EXPECT_THAT(outcome.first_error(), HasSubstr(part));
+  EXPECT_EQ(outcome.out, "");
+}
+
+json read_json(const std::string& path) { return json::parse(read_file(path)); }
+
+/// The summary of a run without its last key, `host`, as text.
+std::string without_host(const std::string& path) {
+  nlohmann::ordered_json summary = nlohmann::ordered_json::parse(read_file(path));
+  summary.erase("host");
+  return summary.dump();
+}
+
+std::vector<std::string> keys(const nlohmann::ordered_json& object) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : object.items()) names.push_back(name);
+  return names;
+}
+
+json summary_of(const Outcome& outcome, const std::string& path) {
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  return read_json(path);
+}
+
+// --- summary --------------------------------------------------------------------------------
+
+// Contract 12.
+TEST(Summary, HasTheKeysOfTheContractInOrder) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "s.json";
+  ASSERT_EQ(single_pe({"run", "gqa_decode", "s_kv=64", "--data", "--summary", path}).exit_code, 0);
+  const auto summary = nlohmann::ordered_json::parse(read_file(path));
+  EXPECT_THAT(keys(summary),
+              ElementsAre("schema", "kernel", "params", "topology", "sim_time_ps", "commands",
+                          "logical_bytes", "dispatch_cycles", "dispatch_cycles_per_tile", "engines",
+                          "stalls", "regions", "hbm", "numerics", "tcm", "host"));
+  EXPECT_THAT(keys(summary["params"]), ElementsAre("variant", "g", "d", "s_kv", "tile", "t_q",
+                                                   "kv_heads", "dtype", "stats"));
+  EXPECT_THAT(keys(summary["engines"]),
+              ElementsAre("cpu", "dma_rd", "dma_wr", "tcm", "gemm", "math"));
+  for (const auto& engine : summary["engines"]) {
+    EXPECT_THAT(keys(engine), ElementsAre("busy_ps", "stages", "bytes", "elements"));
+  }
+  EXPECT_THAT(keys(summary["stalls"]), ElementsAre("queue_ps", "admit_ps", "await_ps"));
+  EXPECT_THAT(keys(summary["regions"]), ElementsAre("loop"));
+  EXPECT_THAT(keys(summary["regions"]["loop"]), ElementsAre("start_ps", "end_ps"));
+  EXPECT_THAT(keys(summary["hbm"]), ElementsAre("read_bytes", "write_bytes"));
+  EXPECT_THAT(keys(summary["numerics"]),
+              ElementsAre("compared_with", "max_abs_err", "rms_rel_err", "tolerance", "pass"));
+  EXPECT_THAT(keys(summary["tcm"]), ElementsAre("scratch_peak_bytes"));
+  EXPECT_THAT(keys(summary["host"]), ElementsAre("wall_s", "stages_per_s"));
+  EXPECT_EQ(summary["schema"], 1);
+  EXPECT_EQ(summary["numerics"]["compared_with"], "float64");
+  EXPECT_EQ(summary["numerics"]["tolerance"], 2e-3);  // R13.4; scores of N(0,1) stay below 8
+  EXPECT_EQ(summary["numerics"]["pass"], true);
+  EXPECT_GT(summary["numerics"]["rms_rel_err"], 0.0);
+  EXPECT_GT(summary["host"]["wall_s"], 0.0);
+}
+
+// opt2 with 4 tiles, all derived by hand from contract 3, 6 and 13.
+TEST(Summary, FiguresOfDecodeOpt2) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "s.json";
+  const Outcome outcome =
+      single_pe({"run", "gqa_decode", "variant=opt2", "s_kv=256", "--summary", path});
+  const json s = summary_of(outcome, path);
+  EXPECT_EQ(s["kernel"], "gqa_decode");
+  EXPECT_EQ(s["params"]["variant"], "opt2");
+  EXPECT_EQ(s["params"]["s_kv"], 256);
+  EXPECT_EQ(s["topology"], "single_pe");
+  EXPECT_FALSE(s.contains("numerics"));
+  // load, 3 fills, 4 x (#1, #2), div_bcast, store.
+  EXPECT_EQ(s["commands"], 14);
+  EXPECT_EQ(s["logical_bytes"], 21 + 3 * 17 + 4 * (54 + 322) + 33 + 21);
+  EXPECT_EQ(s["dispatch_cycles"], 14 * 40 + 1630 / 16.0);
+  EXPECT_EQ(s["dispatch_cycles_per_tile"], 103.5);
+  // R13.1, and 365.375 + 478 (n - 1) + 378 ns.
+  EXPECT_EQ(s["regions"]["loop"]["start_ps"], 180502);
+  EXPECT_EQ(s["regions"]["loop"]["end_ps"], 180502 + 365375 + 3 * 478000 + 378000);
+  // Each dispatch rounds by itself, half up (R6.1): 41312.5, 41062.5 and 42062.5 ps.
+  const json& engines = s["engines"];
+  EXPECT_EQ(engines["cpu"]["busy_ps"], 2 * 41313 + 3 * 41063 + 42063 + 4 * (43375 + 60125));
+  EXPECT_EQ(engines["cpu"]["stages"], 14);
+  EXPECT_EQ(engines["cpu"]["bytes"], 1630);
+  // q: 16 + 2048 / 128; a K or V tile: 16 + 16384 / 128.
+  EXPECT_EQ(engines["dma_rd"]["busy_ps"], 32000 + 8 * 144000);
+  EXPECT_EQ(engines["dma_rd"]["stages"], 9);
+  EXPECT_EQ(engines["dma_rd"]["bytes"], 2048 + 8 * 16384);
+  EXPECT_EQ(engines["dma_wr"]["busy_ps"], 32000);
+  EXPECT_EQ(engines["dma_wr"]["stages"], 1);
+  EXPECT_EQ(engines["dma_wr"]["bytes"], 2048);
+  // FETCH 2048 + 16384 and 1024 + 16384 bytes, STORE of S 1024 and of O 4096: 36, 34, 2, 8 cycles.
+  EXPECT_EQ(engines["tcm"]["busy_ps"], 4 * 80000);
+  EXPECT_EQ(engines["tcm"]["stages"], 16);
+  EXPECT_EQ(engines["tcm"]["bytes"], 4 * (18432 + 17408 + 1024 + 4096));
+  EXPECT_EQ(engines["gemm"]["busy_ps"], 8 * 32000);
+  EXPECT_EQ(engines["gemm"]["stages"], 8);
+  EXPECT_EQ(engines["gemm"]["elements"], 8 * 8 * 128 * 64);
+  // Fills 1, 1, 16; per tile the prologue 44, scale 8, add 16; div_bcast 16 cycles.
+  EXPECT_EQ(engines["math"]["busy_ps"], 18000 + 4 * 68000 + 16000);
+  EXPECT_EQ(engines["math"]["stages"], 3 + 4 * 10 + 1);
+  EXPECT_EQ(engines["math"]["elements"],
+            8 + 8 + 1024 + 4 * (4 * 8 + 3 * 512 + 1024 + 512 + 1024) + 1024);
+  EXPECT_EQ(s["stalls"]["queue_ps"], 0);
+  EXPECT_EQ(s["hbm"]["read_bytes"], 2048 + 8 * 16384);
+  EXPECT_EQ(s["hbm"]["write_bytes"], 2048);
+  EXPECT_EQ(s["tcm"]["scratch_peak_bytes"], 10368);
+
+  // The table is about the loop: without q, fills, div_bcast and store. 1152 of 2177.375 ns.
+  EXPECT_THAT(outcome.out, ContainsRegex("loop time, ns +2177\\.375"));
+  EXPECT_THAT(outcome.out, ContainsRegex("dma_rd +52\\.9 %; 1152\\.000"));
+  EXPECT_THAT(outcome.out, ContainsRegex("dma_wr +0\\.0 %; 0\\.000"));
+  EXPECT_THAT(outcome.out, ContainsRegex("cpu +19\\.0 %; 414\\.000"));
+  EXPECT_THAT(outcome.out, ContainsRegex("math +12\\.5 %; 272\\.000"));
+  EXPECT_THAT(outcome.out, HasSubstr("\nbound by serial dependencies (busiest in the loop: dma_rd, "
+                                     "53 %; stalls: await "));
+}
+
+// A re-entered region spans first start to last end (R13.3): q of the second head is inside.
+TEST(Summary, LoopOfTwoHeadsHoldsTheLoadBetweenThem) {
+  const Outcome outcome = single_pe({"run", "gqa_decode", "s_kv=256", "kv_heads=2"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, ContainsRegex("dma_rd +[0-9.]+ %; 2336\\.000"));  // 2 x 1152 + 32
+  EXPECT_THAT(outcome.out, ContainsRegex("dma_wr +[0-9.]+ %; 32\\.000"));    // out of the first
+}
+
+// Contract 13: 356.875 ns, nothing else in the loop; a and b: 2048 and 16384 bytes.
+TEST(Summary, FiguresOfOneGemm) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "s.json";
+  const json s = summary_of(single_pe({"run", "gemm", "--summary", path}), path);
+  const json& loop = s["regions"]["loop"];
+  EXPECT_EQ(loop["end_ps"].get<int>() - loop["start_ps"].get<int>(), 356875);
+  EXPECT_EQ(s["dispatch_cycles_per_tile"], 42.875);
+  EXPECT_EQ(s["hbm"]["read_bytes"], 2048 + 16384);
+}
+
+TEST(BoundBy, DispatchOfNothingElse) {
+  const Outcome outcome = single_pe({"run", "dispatch", "commands=50"});
+  EXPECT_THAT(outcome.out, HasSubstr("\nbound by cpu dispatch (busy 100 % of the loop)\n"));
+}
+
+// 128 tiles of b, 272 ns each on the channel, against 66 of FETCH and 64 of GEMM: the channel is
+// busy but for the first dispatch and the way of the last tile, some 400 of 35000 ns.
+TEST(BoundBy, StreamedOperand) {
+  const Outcome outcome = single_pe({"run", "gemm", "n=16384", "out=hbm"});
+  EXPECT_THAT(outcome.out, ContainsRegex("\nbound by dma_rd \\(busy 9[89] % of the loop\\)\n"));
+}
+
+// --- compare --------------------------------------------------------------------------------
+
+// Contract 13: 423.0 / 103.5, and loops of 365.375 + 478 (n - 1) + 378 and 462.501 n + 616.503 ns.
+TEST(Compare, DispatchAndTotalOfOpt3OverOpt2) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "c.json";
+  const Outcome outcome =
+      single_pe({"compare", "gqa_decode", "variant=opt2,opt3", "s_kv=1024", "--summary", path});
+  const json c = summary_of(outcome, path);
+  ASSERT_EQ(c["runs"].size(), 2u);
+  const json &opt2 = c["runs"][0], &opt3 = c["runs"][1];
+  EXPECT_EQ(opt2["params"]["variant"], "opt2");
+  EXPECT_EQ(opt3["params"]["variant"], "opt3");
+  EXPECT_EQ(opt2["dispatch_cycles_per_tile"], 103.5);
+  EXPECT_EQ(opt3["dispatch_cycles_per_tile"], 423.0);
+  EXPECT_NEAR(c["ratios"]["dispatch_cycles_per_tile"].get<double>(), 423.0 / 103.5, 1e-12);
+  const auto loop = [](const json& run) {
+    return run["regions"]["loop"]["end_ps"].get<int>() -
+           run["regions"]["loop"]["start_ps"].get<int>();
+  };
+  EXPECT_EQ(loop(opt2), 365375 + 478000 * 15 + 378000);
+  EXPECT_EQ(loop(opt3), 462501 * 16 + 616503);
+  EXPECT_EQ(c["ratios"]["sim_time_ps"].get<double>(),
+            opt3["sim_time_ps"].get<double>() / opt2["sim_time_ps"].get<double>());
+  EXPECT_THAT(outcome.out,
+              HasSubstr("variant=opt3 / variant=opt2: dispatch cycles a tile 4.087, simulated "));
+}
+
+// 412 / 158.
+TEST(Compare, TheOtherCalibration) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "c.json";
+  const json c = summary_of(
+      single_pe_ns({"compare", "gqa_decode", "variant=opt2,opt3", "s_kv=256", "--summary", path}),
+      path);
+  EXPECT_EQ(c["runs"][0]["dispatch_cycles_per_tile"], 158.0);
+  EXPECT_EQ(c["runs"][1]["dispatch_cycles_per_tile"], 412.0);
+  EXPECT_EQ(c["runs"][0]["topology"], "single_pe_ns");
+}
+
+// Runs side by side in one simulation are the runs that they are alone.
+TEST(Compare, RunsAreThoseOfSingleRuns) {
+  const TemporaryFolder folder;
+  const std::string both = folder / "c.json";
+  ASSERT_EQ(single_pe({"compare", "gqa_decode", "variant=opt1,opt2,opt3", "s_kv=200", "--data",
+                       "--summary", both})
+                .exit_code,
+            0);
+  json c = read_json(both);
+  ASSERT_EQ(c["runs"].size(), 3u);
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
+    const std::string path = folder / ("s" + std::to_string(i) + ".json");
+    ASSERT_EQ(single_pe({"run", "gqa_decode", "variant=opt" + std::to_string(i + 1), "s_kv=200",
+                         "--data", "--summary", path})
+                  .exit_code,
+              0);
+    json s = read_json(path);
+    s.erase("host");
+    c["runs"][i].erase("host");
+    EXPECT_EQ(c["runs"][i], s);
+  }
+}
+
+// R13.4.
+TEST(Compare, SaysWhetherResultsAreBitEqual) {
+  const Outcome outcome =
+      single_pe({"compare", "gqa_decode", "variant=opt1,opt2,opt3", "s_kv=200", "--data"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("results of all runs: bit-equal: O, l, m, out\n"));
+}
+
+TEST(Compare, NeedsExactlyOneList) {
+  expect_refused(single_pe({"compare", "gqa_decode", "variant=opt2"}),
+                 {"no parameter is a list", "variant=opt2,opt3"});
+  expect_refused(single_pe({"compare", "gqa_decode", "variant=opt2,opt3", "tile=32,64"}),
+                 {"variant and tile are both lists"});
+  expect_refused(single_pe({"compare", "gqa_decode", "tile=32,"}), {"tile= is no integer"});
+}
+
+// --- files ----------------------------------------------------------------------------------
+
+TEST(Files, TwoRunsGiveTheSameBytes) {
+  const TemporaryFolder folder;
+  for (const std::string run : {"x", "y"}) {
+    ASSERT_EQ(single_pe({"run", "gqa_decode", "s_kv=200", "--data", "--op-log",
+                         folder / (run + ".csv"), "--vcd", folder / (run + ".vcd"), "--trace",
+                         folder / (run + ".json"), "--summary", folder / (run + "_summary.json"),
+                         "--outputs", folder / (run + ".safetensors")})
+                  .exit_code,
+              0);
+  }
+  for (const std::string kind : {".csv", ".vcd", ".json", ".safetensors"}) {
+    EXPECT_EQ(read_file(folder / ("x" + kind)), read_file(folder / ("y" + kind))) << kind;
+    EXPECT_FALSE(read_file(folder / ("x" + kind)).empty()) << kind;
+  }
+  EXPECT_EQ(without_host(folder / "x_summary.json"), without_host(folder / "y_summary.json"));
+}
+
+// R8.3: data on or off, the times are the same.
+TEST(Files, OpLogIsTheSameWithDataAndWithout) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(single_pe({"run", "gqa_decode", "s_kv=200", "--op-log", folder / "off"}).exit_code, 0);
+  ASSERT_EQ(
+      single_pe({"run", "gqa_decode", "s_kv=200", "--data", "--op-log", folder / "on"}).exit_code,
+      0);
+  EXPECT_EQ(read_file(folder / "off"), read_file(folder / "on"));
+}
+
+// The summary, the op log and the waveform tell of one run: dispatches are rows of the cpu.
+TEST(Files, AgreeWithEachOther) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(single_pe({"run", "gqa_decode", "s_kv=200", "--op-log", folder / "log", "--vcd",
+                       folder / "vcd", "--vcd-pe", "pe0", "--summary", folder / "s.json"})
+                .exit_code,
+            0);
+  const json s = read_json(folder / "s.json");
+  const auto rows = read_op_log(folder / "log");
+  const auto dispatches = select(rows, [](const OpLogRow& row) { return row.stage == "dispatch"; });
+  EXPECT_EQ(dispatches.size(), s["commands"].get<std::size_t>());
+  std::uint64_t end = 0;
+  for (const OpLogRow& row : rows) end = std::max(end, row.done);
+  EXPECT_EQ(end, s["sim_time_ps"].get<std::uint64_t>());
+  const VcdFile vcd = read_vcd(folder / "vcd");
+  EXPECT_EQ(vcd.end, end);
+  EXPECT_EQ(vcd.stages("pe0.gemm").size(), s["engines"]["gemm"]["stages"].get<std::size_t>());
+}
+
+// R11.1: the second file cannot be opened, so there is no first one either.
+TEST(Files, NoneIsLeftByARefusedRun) {
+  const TemporaryFolder folder;
+  expect_refused(single_pe({"run", "gemm", "--op-log", folder / "log", "--summary",
+                            folder / "missing/s.json"}),
+                 {"cannot write", "missing/s.json", "No such file or directory"});
+  expect_refused(single_pe({"run", "gemm", "--op-log", folder / "log", "--data", "--outputs",
+                            folder / "missing/o"}),
+                 {"cannot write", "missing/o"});
+  expect_refused(single_pe({"run", "gqa_decode", "tile=8192", "--op-log", folder / "log"}),
+                 {"TCM scratch is exhausted"});
+  EXPECT_THAT(folder.names(), IsEmpty());
+}
+
+TEST(Files, OneNameIsNotTakenTwice) {
+  const TemporaryFolder folder;
+  expect_refused(
+      single_pe({"run", "gemm", "--op-log", folder / "x", "--trace", folder.path() + "/./x"}),
+      {"--op-log and --trace name the same file"});
+  EXPECT_THAT(folder.names(), IsEmpty());
+  EXPECT_EQ(single_pe({"run", "gemm", "--op-log", "/dev/null", "--trace", "/dev/null"}).exit_code,
+            0);
+}
+
+TEST(Files, AnExistingFileSurvivesARefusedRun) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "log") << "old\n";
+  expect_refused(single_pe({"run", "gqa_decode", "tile=8192", "--op-log", folder / "log"}), {});
+  EXPECT_EQ(read_file(folder / "log"), "old\n");
+}
+
+// --- data -----------------------------------------------------------------------------------
+
+TEST(Data, OutputsHaveTheShapesOfTheKernel) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(single_pe({"run", "gqa_decode", "s_kv=64", "g=2", "t_q=3", "kv_heads=2", "--data",
+                       "--outputs", folder / "o"})
+                .exit_code,
+            0);
+  const auto outputs = runtime::read_safetensors(folder / "o");
+  ASSERT_EQ(outputs.size(), 4u);
+  // R8.4: out [kv_heads * g, t_q, d] f16; m, l, O f32, a row per head and query token.
+  EXPECT_THAT(outputs.at("out").shape, ElementsAre(4, 3, 128));
+  EXPECT_EQ(outputs.at("out").dtype, runtime::FileDType::f16);
+  EXPECT_THAT(outputs.at("m").shape, ElementsAre(12));
+  EXPECT_THAT(outputs.at("l").shape, ElementsAre(12));
+  EXPECT_THAT(outputs.at("O").shape, ElementsAre(12, 128));
+  EXPECT_EQ(outputs.at("O").dtype, runtime::FileDType::f32);
+}
+
+// Synthetic inputs of seed 3, written to a file and fed back, are the run with --seed 3.
+TEST(Data, InputsFromAFileAreTheSameRun) {
+  const TemporaryFolder folder;
+  arch::TopologyConfig topology;
+  const auto kernels = kernels::catalogue();
+  const auto decode = std::find_if(kernels.begin(), kernels.end(),
+                                   [](const auto& kernel) { return kernel.name == "gqa_decode"; });
+  ASSERT_NE(decode, kernels.end());
+  const runtime::Launch launch(*decode, {{"s_kv", "100"}}, topology);
+  const auto values = runtime::synthetic_inputs(launch.instance().tensors, 3);
+  runtime::FileTensors inputs;
+  for (const kernels::TensorSpec& tensor : launch.instance().tensors) {
+    if (tensor.direction == kernels::Direction::out) continue;
+    inputs[tensor.name] = {runtime::file_dtype(tensor.dtype), tensor.file_shape,
+                           values.at(tensor.name)};
+  }
+  runtime::write_safetensors(folder / "inputs", inputs);
+
+  const auto run = [&](const std::string& option, const std::string& value, const char* outputs) {
+    return single_pe(
+        {"run", "gqa_decode", "s_kv=100", "--data", option, value, "--outputs", folder / outputs});
+  };
+  ASSERT_EQ(run("--inputs", folder / "inputs", "from_file").exit_code, 0);
+  ASSERT_EQ(run("--seed", "3", "seed_3").exit_code, 0);
+  ASSERT_EQ(run("--seed", "4", "seed_4").exit_code, 0);
+  EXPECT_EQ(read_file(folder / "from_file"), read_file(folder / "seed_3"));
+  EXPECT_NE(read_file(folder / "seed_4"), read_file(folder / "seed_3"));
+
+  expect_refused(
+      single_pe({"run", "gqa_decode", "s_kv=64", "--data", "--inputs", folder / "inputs"}),
+      {"tensor 'k' has shape [1, 100, 128]", "[1, 64, 128]"});
+  expect_refused(run("--inputs", folder / "inputs", "inputs"),
+                 {"--inputs and --outputs name the same file"});
+}
+
+TEST(Data, OptionsThatNeedItAreRefusedWithoutIt) {
+  expect_refused(single_pe({"run", "gemm", "--seed", "3"}), {"--seed 3", "--data"});
+  expect_refused(single_pe({"run", "gemm", "--inputs", "x"}), {"--inputs x", "--data"});
+  expect_refused(single_pe({"run", "gemm", "--outputs", "x"}), {"--outputs x", "--data"});
+  expect_refused(single_pe({"run", "gemm", "--data", "--seed", "1", "--inputs", "x"}),
+                 {"--seed is for synthetic inputs"});
+  expect_refused(single_pe({"run", "gemm", "--data", "--seed", "1.5"}),
+                 {"--seed 1.5 is not a whole number"});
+}
+
+// --- exit codes and messages ----------------------------------------------------------------
+
+TEST(Usage, UnknownNamesGetTheNearest) {
+  expect_refused(single_pe({"rnu", "gemm"}), {"no command 'rnu'", "run", "compare", "demo"});
+  expect_refused(single_pe({"run", "gem"}), {"no kernel 'gem'", "did you mean 'gemm'"});
+  expect_refused(single_pe({"run", "gqa_decode", "tiel=64"}),
+                 {"no parameter 'tiel'", "did you mean 'tile'"});
+  expect_refused(single_pe({"run", "gemm", "--op_log", "x"}),
+                 {"run: no option '--op_log'", "did you mean '--op-log'"});
+  expect_refused(single_pe({"show", "--sett", "x"}), {"show: no option '--sett'", "'--set'"});
+  expect_refused(single_pe({"--data", "run", "gemm"}), {"no option '--data' before the command"});
+}
+
+TEST(Usage, IncompleteCommandLines) {
+  expect_refused(single_pe({}), {"no command given", "list, show"});
+  expect_refused(single_pe({"run"}), {"kernel is required", "see single_pe run --help"});
+  expect_refused(single_pe({"run", "gemm", "m"}), {"'m' is no kernel parameter", "name=value"});
+  expect_refused(single_pe({"run", "gemm", "m=0"}), {"gemm: m=0 is out of range"});
+  expect_refused(single_pe({"run", "gemm", "--op-log"}), {"--op-log"});
+  expect_refused(single_pe({"list", "gemm"}), {"'gemm' is one argument too many"});
+  expect_refused(single_pe({"run", "gemm", "--vcd-pe", "0"}), {"add --vcd FILE"});
+  expect_refused(single_pe({"run", "gemm", "--vcd", "x", "--vcd-pe", "pe1"}),
+                 {"--vcd-pe pe1: there is no PE 'pe1'", "from 0 to 0"});
+  expect_refused(single_pe({"run", "gemm", "--vcd", "x", "--vcd-pe", "0,"}), {"no PE ''"});
+  expect_refused(single_pe({"run", "gemm", "--summary", ""}),
+                 {"run: --summary is given an empty value"});
+  expect_refused(single_pe({"run", "gemm", "--data=3"}), {"--data"});
+  expect_refused(single_pe({"run", "gemm", "--vcd", "x", "--vcd-pe", "0,pe0"}), {"twice"});
+}
+
+TEST(Usage, HelpIsNoError) {
+  EXPECT_EQ(single_pe({"--help"}).exit_code, 0);
+  const Outcome outcome = single_pe({"run", "--help"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("--op-log"));
+}
+
+TEST(Usage, BadTopologies) {
+  const TemporaryFolder folder;
+  expect_refused(single_pe({"show", "--topology", folder / "none.yaml"}), {"none.yaml"});
+  expect_refused(single_pe({"run", "gemm", "--set", "pe.math.lane=3"}),
+                 {"pe.math.lane", "pe.math.lanes"});
+  std::ofstream(folder / "bad.yaml") << "name: x\nhbm: {gbps: fast}\n";
+  expect_refused(single_pe({"run", "gemm", "--topology", folder / "bad.yaml"}),
+                 {"bad.yaml:2", "hbm.gbps"});
+}
+
+// R3.4: K and V of 2^24 tokens are 4 GiB each.
+TEST(Usage, TensorsThatDoNotFit) {
+  expect_refused(single_pe({"run", "gqa_decode", "s_kv=16777216"}),
+                 {"q 2048 bytes at 0x0, k 4294967296 bytes at 0x1000", "hbm.bytes"});
+}
+
+TEST(Failures, AStarvedRunListsWhoWaitsForWhat) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      odd_pe({"silent", "run", "right", "--op-log", folder / "log", "--vcd", folder / "vcd",
+              "--trace", folder / "trace", "--summary", folder / "summary"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.first_error(),
+              AllOf(StartsWith("odd_pe: right stopped at "), HasSubstr("work in flight")));
+  EXPECT_THAT(outcome.err, HasSubstr("the kernel waits for command 0 (load)"));
+  EXPECT_THAT(folder.names(), IsEmpty());
+}
+
+TEST(Failures, AReportOfTheModelIsOneLine) {
+  const TemporaryFolder folder;
+  const Outcome outcome = odd_pe({"refusing", "run", "right", "--op-log", folder / "log"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.first_error(), StartsWith("odd_pe: the simulation failed at "));
+  EXPECT_THAT(outcome.first_error(), HasSubstr("/kernbench/"));
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  EXPECT_THAT(folder.names(), IsEmpty());
+}
+
+// The run itself is done: its files are complete.
+TEST(Failures, WrongNumbersKeepTheFiles) {
+  const TemporaryFolder folder;
+  const Outcome outcome = odd_pe({"loose", "run", "wrong", "--data", "--summary", folder / "s.json",
+                                  "--outputs", folder / "o"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.first_error(),
+              HasSubstr("numbers are out of tolerance against float64: out"));
+  EXPECT_EQ(read_json(folder / "s.json")["numerics"]["pass"], false);
+  EXPECT_EQ(read_json(folder / "s.json")["numerics"]["max_abs_err"], 1.0);
+  EXPECT_THAT(folder.names(), ElementsAre("o", "s.json"));
+}
+
+TEST(Failures, AnotherMemoryHoldsTheData) {
+  const Outcome outcome = odd_pe({"loose", "run", "gqa_decode", "s_kv=200", "--data"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("out: pass"));
+}
+
+TEST(Failures, FaultsOfAKernelAreOneLine) {
+  const Outcome clash = odd_pe({"loose", "run", "clash"});
+  EXPECT_EQ(clash.exit_code, 2);
+  EXPECT_THAT(clash.first_error(), HasSubstr("observes 'out', which is the name of one of its"));
+  const Outcome throwing = odd_pe({"loose", "run", "throwing"});
+  EXPECT_EQ(throwing.exit_code, 1);
+  EXPECT_EQ(throwing.err, "odd_pe: the kernel author's own mistake\n");
+}
+
+// --- listings -------------------------------------------------------------------------------
+
+TEST(Listing, ListNamesKernelsAndParameters) {
+  const Outcome outcome = single_pe({"list"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  for (const char* text : {"gqa_decode: ", "gemm: ", "dispatch: ", "variant=opt2", "opt1|opt2|opt3",
+                           "tile=64", "tokens of a tile", "(1..65536)"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(text));
+  }
+}
+
+TEST(Listing, ShowIsATopologyFile) {
+  const TemporaryFolder folder;
+  const Outcome first = single_pe({"show", "--set", "pe.math.lanes=128", "--set", "hbm.gbps=1.5"});
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(first.out, AllOf(HasSubstr("128"), HasSubstr("1.5")));
+  std::ofstream(folder / "t.yaml") << first.out;
+  const Outcome second = single_pe({"show", "--topology", folder / "t.yaml"});
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_EQ(second.out, first.out);
+  EXPECT_NE(single_pe({"show"}).out, first.out);
+}
+
+// One tile of opt2. HBM (R3.4): q 2048 bytes at 0, k and v 16384 each from 4096 on, out after them.
+// Scratch from 1 << 40: q 2048, m 32, l 32 (each at a multiple of 64), O 4096, two slots of 1024.
+TEST(Listing, CommandsOfDecodeOpt2) {
+  const Outcome outcome = single_pe({"commands", "gqa_decode", "variant=opt2", "s_kv=64"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("8 commands\n"),
+                    HasSubstr("\n#0 load: 21 bytes, 1 segment, 41.3125 cycles\n"
+                              "      src: q (8, 128) f16 hbm at 0x0\n"
+                              "      out: q (8, 128) f16 tcm at 0x10000000000\n"
+                              "#1 fill: 17 bytes, 1 segment, 41.0625 cycles\n"
+                              "  0 fill value=-inf\n"
+                              "      out: "),
+                    HasSubstr("\nregion loop begins\n"
+                              "#4 composite: 54 bytes, 1 segment, 43.375 cycles\n"),
+                    HasSubstr("#5 composite: 322 bytes, 1 segment, 60.125 cycles, rw=(m, l, O)\n"
+                              "  0 rmax reduce_axis=-1\n"),
+                    HasSubstr("  9 add per output_tile\n"
+                              "      src: accumulator\n"
+                              "      other: O (8, 128) f32 tcm at 0x10000000880\n"
+                              "      out: accumulator\n"
+                              "region loop ends\n"
+                              "#6 div_bcast: 33 bytes, 1 segment, 42.0625 cycles\n"),
+                    HasSubstr("#7 store: 21 bytes, 1 segment, 41.3125 cycles\n"),
+                    HasSubstr("\nobserve O: O (8, 128) f32 tcm at 0x10000000880\n")));
+}
+
+// #2: eight MATH stages of 8, 1, 1, 8, 8, 1, 16, 1 ns, then one tile: V from 4096 + 16384 on.
+TEST(Listing, PlanOfDecodeOpt2) {
+  const Outcome outcome =
+      single_pe({"commands", "gqa_decode", "variant=opt2", "s_kv=64", "--plan", "5"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::size_t prologue = 0;
+  for (std::size_t at = outcome.out.find("\nprologue"); at != std::string::npos;
+       at = outcome.out.find("\nprologue", at + 1)) {
+    ++prologue;
+  }
+  EXPECT_EQ(prologue, 8u);
+  EXPECT_THAT(outcome.out, Not(HasSubstr("\nepilogue")));
+  EXPECT_THAT(outcome.out, HasSubstr("tiles: 1 (m 1, n 1, k 1)\n"));
+  EXPECT_THAT(outcome.out, ContainsRegex("prologue +math +op 6 mul_bcast .*1024 elements  busy "
+                                         "16\\.000 ns\n"));
+  EXPECT_THAT(outcome.out, ContainsRegex("tile \\(0, 0, 0\\) +dma_read +op 8 gemm  b 64x128 at "
+                                         "0x5000 .*16384 bytes  busy 144\\.000 ns, done 100\\.000 "
+                                         "ns later\n"));
+  EXPECT_THAT(outcome.out, ContainsRegex("fetch .*17408 bytes  busy 34\\.000 ns\n"));
+  EXPECT_THAT(outcome.out, ContainsRegex("gemm .*65536 elements  busy 32\\.000 ns\n"));
+  EXPECT_THAT(outcome.out, ContainsRegex("math +op 9 add  other 8x128 at 0x10000000880"));
+  EXPECT_THAT(outcome.out, ContainsRegex("store .*4096 bytes  busy 8\\.000 ns\n"));
+}
+
+TEST(Listing, LongPlansAreCutShort) {
+  const Outcome outcome = single_pe({"commands", "gemm", "n=16384", "out=hbm", "--plan", "1"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("tiles: 128 (m 1, n 128, k 1)\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("\n120 more tiles\n"));
+  expect_refused(single_pe({"commands", "gemm", "--plan", "2"}),
+                 {"--plan 2: gemm has 2 commands; give a number from 0 to 1"});
+}
+
+// --- demo -----------------------------------------------------------------------------------
+
+TEST(Demo, ReportsAndLeavesTheFilesOfBothRuns) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "a/b";
+  const Outcome outcome = single_pe({"demo", "--out", out});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  // Contract 13, 64 tiles: 365.375 + 478 * 63 + 378 and 30216.567 ns; 4.087 and 0.979.
+  EXPECT_THAT(outcome.out, ContainsRegex("loop time, ns +30857\\.375 +30216\\.567\n"));
+  EXPECT_THAT(outcome.out, ContainsRegex("dispatch cycles a tile +103\\.500 +423\\.000\n"));
+  EXPECT_THAT(outcome.out, ContainsRegex("dispatch cycles a tile +4\\.087 "));
+  EXPECT_THAT(outcome.out, ContainsRegex("total time of the loop +0\\.979 "));
+  EXPECT_THAT(outcome.out, ContainsRegex("checked +out: pass +out: pass\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("bit-equal: O, l, m, out\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("K before V in opt2: held in all 64 composites"));
+  EXPECT_THAT(outcome.out, HasSubstr("opt2: bound by "));
+  EXPECT_THAT(outcome.out, HasSubstr(out + "/opt3_op_log.csv"));
+  for (const char* variant : {"opt2", "opt3"}) {
+    for (const char* kind : {"_op_log.csv", ".vcd", "_trace.json", "_summary.json"}) {
+      EXPECT_TRUE(std::filesystem::exists(out + "/" + variant + kind)) << variant << kind;
+    }
+    // Two runs in one simulation: each is what it is alone.
+    const std::string log = folder / "log";
+    ASSERT_EQ(single_pe({"run", "gqa_decode", std::string("variant=") + variant, "--data",
+                         "--op-log", log})
+                  .exit_code,
+              0);
+    EXPECT_EQ(read_file(out + "/" + variant + "_op_log.csv"), read_file(log)) << variant;
+  }
+}
+
+}  // namespace
+}  // namespace kernbench::test

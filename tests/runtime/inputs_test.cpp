@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/inputs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "tlm_if/command/error.hpp"
+
+namespace kernbench::runtime {
+namespace {
+
+using command::DType;
+using kernels::Direction;
+using kernels::TensorSpec;
+
+std::vector<TensorSpec> decode_tensors() {
+  return {{"q", {8, 1, 4}, {8, 4}, DType::f16, Direction::in},
+          {"k", {1, 16, 4}, {16, 4}, DType::f16, Direction::in},
+          {"out", {8, 1, 4}, {8, 4}, DType::f16, Direction::out}};
+}
+
+TEST(SyntheticInputs, FollowSeedAndNameOnly) {
+  const auto all = synthetic_inputs(decode_tensors(), 7);
+  EXPECT_EQ(all.size(), 2U);  // no outputs
+  EXPECT_EQ(all.at("q").size(), 32U);
+  EXPECT_EQ(synthetic_inputs(decode_tensors(), 7), all);
+  // Without q, k is the same: tensors are independent.
+  const auto alone = synthetic_inputs({decode_tensors()[1]}, 7);
+  EXPECT_EQ(alone.at("k"), all.at("k"));
+  // Another name or seed is another sequence.
+  EXPECT_NE(std::vector<double>(all.at("k").begin(), all.at("k").begin() + 32), all.at("q"));
+  EXPECT_NE(synthetic_inputs(decode_tensors(), 8).at("q"), all.at("q"));
+}
+
+TEST(SyntheticInputs, FirstValuesAreFixed) {
+  // Computed outside: FNV-1a of 8 seed bytes and "q", MT19937-64, Box-Muller, rounding to f16.
+  const auto inputs = synthetic_inputs(decode_tensors(), 0);
+  const std::vector<double> first(inputs.at("q").begin(), inputs.at("q").begin() + 4);
+  EXPECT_EQ(first, (std::vector<double>{-0.78125, -1.76953125, 1.15234375, -0.62109375}));
+}
+
+TEST(SyntheticInputs, AreStandardNormalAndRepresentable) {
+  // 2^16 entries: the mean is within 5 / 2^8 and the variance within 5 sqrt(2) / 2^8.
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
+    const auto inputs = synthetic_inputs({{"x", {65536}, {65536}, dtype, Direction::in}}, 1);
+    const std::vector<double>& x = inputs.at("x");
+    const double mean = std::accumulate(x.begin(), x.end(), 0.0) / 65536;
+    double variance = 0, beyond_two = 0;
+    const double unit = dtype == DType::f16 ? 0x1p-11 : dtype == DType::bf16 ? 0x1p-8 : 0x1p-24;
+    for (const double value : x) {
+      variance += (value - mean) * (value - mean) / 65536;
+      beyond_two += std::fabs(value) > 2 ? 1 : 0;
+      // A significand of 11, 8 or 24 bits is a multiple of the unit of its binade.
+      int exponent = 0;
+      const double scaled = std::frexp(value, &exponent) / unit;
+      if (std::fabs(value) > 0x1p-14) {
+        ASSERT_EQ(scaled, std::floor(scaled)) << value;
+      }
+    }
+    EXPECT_NEAR(mean, 0, 0.02);
+    EXPECT_NEAR(variance, 1, 0.028);
+    EXPECT_NEAR(beyond_two / 65536, 0.0455, 0.005);  // 2 (1 - Phi(2))
+  }
+}
+
+FileTensors good_file() {
+  return {{"q", {FileDType::f16, {8, 1, 4}, std::vector<double>(32, 1)}},
+          {"k", {FileDType::f16, {16, 4}, std::vector<double>(64, 2)}}};
+}
+
+std::string error_of(const FileTensors& given) {
+  try {
+    checked_inputs(decode_tensors(), given, "x.safetensors");
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(CheckedInputs, TakesTheInputsAndDroppedAxesOfSizeOne) {
+  const auto inputs = checked_inputs(decode_tensors(), good_file(), "x.safetensors");
+  EXPECT_EQ(inputs.at("q"), std::vector<double>(32, 1));
+  EXPECT_EQ(inputs.at("k"), std::vector<double>(64, 2));
+  FileTensors file = good_file();
+  file["q"].shape = {8, 4};
+  EXPECT_EQ(error_of(file), "no error");
+  file["k"].shape = {1, 16, 4};
+  EXPECT_EQ(error_of(file), "no error");
+}
+
+TEST(CheckedInputs, RefusesWhatDoesNotFit) {
+  FileTensors file = good_file();
+  file["kk"] = file["k"];
+  EXPECT_EQ(error_of(file),
+            "x.safetensors: tensor 'kk' is no input of the kernel; inputs are q, k; did you mean "
+            "'k'?");
+  EXPECT_EQ(error_of({}), "x.safetensors: missing tensors q, k; inputs are q, k");
+  file = good_file();
+  file.erase("k");
+  EXPECT_EQ(error_of(file), "x.safetensors: missing tensor k; inputs are q, k");
+  file = good_file();
+  file["q"].dtype = FileDType::bf16;
+  EXPECT_EQ(error_of(file), "x.safetensors: tensor 'q' has dtype BF16; the kernel takes F16");
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{4, 8}, {32}, {8, 4, 1}, {1, 8, 1, 4}, {8, 1, 1, 4}, {}}) {
+    file = good_file();
+    file["q"].shape = shape;
+    EXPECT_NE(
+        error_of(file).find("the kernel takes [8, 1, 4], where axes of size 1 may be missing"),
+        std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace kernbench::runtime

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/launch.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernels/catalogue.hpp"
+#include "runtime/demo.hpp"
+#include "tlm_if/command/error.hpp"
+#include "tlm_if/command/program.hpp"
+
+namespace kernbench::runtime {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+arch::TopologyConfig single_pe() {
+  arch::TopologyConfig topology;
+  topology.name = "single_pe";
+  return topology;
+}
+
+kernels::Kernel kernel(const std::string& name) {
+  for (const kernels::Kernel& candidate : kernels::catalogue()) {
+    if (candidate.name == name) return candidate;
+  }
+  throw std::runtime_error("no kernel " + name);
+}
+
+std::string refusal(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "not refused";
+}
+
+// R3.4: from 0, each at the next multiple of 4096; 5000 bytes reach into the second 4096.
+TEST(Placement, EachTensorStartsAtTheNextMultipleOf4096) {
+  using kernels::Direction;
+  const std::vector<kernels::TensorSpec> tensors{
+      {"a", {2500}, {2500}, tl::f16, Direction::in},
+      {"b", {2048}, {2048}, tl::f16, Direction::in},
+      {"c", {1}, {1}, tl::f32, Direction::in},
+      {"out", {1}, {1}, tl::f32, Direction::out},
+  };
+  EXPECT_THAT(place(tensors, 16388), ElementsAre(0u, 8192u, 12288u, 16384u));
+  const std::string message = refusal([&] { place(tensors, 16387); });
+  EXPECT_THAT(message, HasSubstr("need 16388 bytes of HBM and there are 16387"));
+  EXPECT_THAT(message, HasSubstr("a 5000 bytes at 0x0, b 4096 bytes at 0x2000"));
+  EXPECT_THAT(message, HasSubstr("enlarge hbm.bytes"));
+}
+
+TEST(Launch, CompilesForTheTopology) {
+  arch::TopologyConfig topology = single_pe();
+  topology.pe.tcm.scratch_bytes = 1000;
+  topology.pe.tcm.bytes = 1000000;
+  topology.hbm.bytes = 77;
+  topology.pe.gemm.tile_m = 3;
+  topology.pe.gemm.tile_k = 4;
+  topology.pe.gemm.tile_n = 5;
+  const tl::Target target = make_target(topology);
+  EXPECT_EQ(target.scratch_bytes, 1000u);
+  EXPECT_EQ(target.tcm_bytes, 1000000u);
+  EXPECT_EQ(target.hbm_bytes, 77u);
+  EXPECT_EQ(target.tile_m, 3);
+  EXPECT_EQ(target.tile_k, 4);
+  EXPECT_EQ(target.tile_n, 5);
+}
+
+// R4.4: 10,368 and 12,672 bytes at the defaults. Commands (R13.1, R13.2): load, three fills, per
+// tile 2 (opt2) or 10 (opt3: the last tile has no next #1, the first has #1(0)), div_bcast, store.
+TEST(Launch, DryRunCountsCommandsAndScratch) {
+  const Launch opt2(kernel("gqa_decode"), {{"variant", "opt2"}, {"s_kv", "256"}}, single_pe());
+  EXPECT_EQ(opt2.commands(), 4u + 2 * 4 + 2);
+  EXPECT_EQ(opt2.scratch_peak_bytes(), 10368u);
+  const Launch opt3(kernel("gqa_decode"), {{"variant", "opt3"}, {"s_kv", "256"}}, single_pe());
+  EXPECT_EQ(opt3.commands(), 4u + 10 * 4 + 2);
+  EXPECT_EQ(opt3.scratch_peak_bytes(), 12672u);
+}
+
+TEST(Launch, IssuesTheSameProgramEveryTime) {
+  const Launch launch(kernel("gqa_decode"), {{"s_kv", "256"}}, single_pe());
+  command::Recorder first, second;
+  launch.issue(first);
+  launch.issue(second);
+  EXPECT_EQ(first.program().commands().size(), launch.commands());
+  EXPECT_EQ(first.program().commands(), second.program().commands());
+}
+
+// A tile of 8192: two slots of S take 2 * 8 * 8192 * 2 bytes, more than the scratch.
+TEST(Launch, RefusesWhatDoesNotFitTheScratch) {
+  EXPECT_THAT(refusal([] {
+                Launch(kernel("gqa_decode"), {{"tile", "8192"}}, single_pe());
+              }),
+              HasSubstr("TCM scratch is exhausted"));
+}
+
+record::StageRecord row(arch::StageKind stage, std::uint64_t start, std::uint64_t end,
+                        std::int32_t op_index, std::int32_t tile, const char* operand = "") {
+  record::StageRecord record;
+  record.stage = stage;
+  record.start = start;
+  record.end = record.done = end;
+  record.cmd = 7;
+  record.op_index = op_index;
+  record.tile = {tile, tile, tile};
+  record.operand = operand;
+  return record;
+}
+
+// K before V (contract 7): ops 0 and 1 are the prologue, 2 the gemm, 3 on the accumulator, 4 after
+// the loop.
+TEST(PrologueOrder, HoldsWhenTheReadComesLast) {
+  PrologueOrder order;
+  order.record(row(arch::StageKind::math, 0, 10, 0, -1));
+  order.record(row(arch::StageKind::math, 10, 20, 1, -1));
+  order.record(row(arch::StageKind::dma_read, 20, 30, 2, 0, "b"));
+  order.record(row(arch::StageKind::math, 40, 50, 3, 0));
+  order.record(row(arch::StageKind::math, 50, 60, 4, -1));
+  EXPECT_EQ(order.composites(), 1u);
+  EXPECT_EQ(order.violations(), 0u);
+}
+
+TEST(PrologueOrder, IsBrokenByAReadBeforeTheEnd) {
+  PrologueOrder order;
+  order.record(row(arch::StageKind::math, 0, 10, 0, -1));
+  order.record(row(arch::StageKind::math, 10, 20, 1, -1));
+  order.record(row(arch::StageKind::dma_read, 19, 30, 2, 0, "b"));
+  EXPECT_EQ(order.violations(), 1u);
+}
+
+TEST(PrologueOrder, IsBrokenByAReadAheadOfThePrologue) {
+  PrologueOrder order;
+  order.record(row(arch::StageKind::dma_read, 0, 5, 2, 0, "b"));
+  order.record(row(arch::StageKind::math, 1, 10, 0, -1));
+  EXPECT_EQ(order.violations(), 1u);
+}
+
+TEST(PrologueOrder, DoesNotApplyWithoutAPrologue) {
+  PrologueOrder order;
+  order.record(row(arch::StageKind::dma_read, 0, 5, 0, 0, "b"));
+  order.record(row(arch::StageKind::math, 5, 10, 1, 0));
+  EXPECT_EQ(order.composites(), 0u);
+}
+
+}  // namespace
+}  // namespace kernbench::runtime

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/arch/config.hpp"
+#include "model/embedded_hbm.hpp"
+#include "model/pe.hpp"
+#include "model/record/recorder.hpp"
+#include "tests/support/op_log_reader.hpp"
+#include "tlm_if/base_protocol_monitor.hpp"
+
+namespace kernbench::test {
+
+/// How a test runs a kernel on one PE and the embedded HBM.
+struct BenchOptions {
+  bool data = false;
+  /// Order in which the modules are created: a permutation of 0 .. 6 (memory, cpu, scheduler, dma,
+  /// tcm, gemm, math). Empty: the order of Pe.
+  std::vector<int> creation_order;
+  /// Called before the simulation starts, in data mode with the memory's bytes.
+  std::function<void(arch::Storage& hbm)> load;
+  /// Called when the run has ended.
+  std::function<void(const arch::Storage& hbm)> inspect;
+};
+
+struct BenchResult {
+  std::string op_log;  ///< the file's bytes
+  std::vector<OpLogRow> rows;
+  std::uint64_t end_ps = 0;
+  std::vector<Region> regions;
+  DispatchTotals totals;
+  record::Statistics statistics;
+  bool idle = false;
+  std::vector<std::string> waiting;
+  std::map<std::string, std::vector<float>> observed;  ///< data mode, by name, appended
+  std::vector<std::string> violations;  ///< of the protocol monitor on the HBM socket
+
+  const Region& region(const std::string& name) const;
+  std::uint64_t region_ps(const std::string& name) const {
+    return region(name).end_ps - region(name).start_ps;
+  }
+};
+
+/// Runs to the end. Once a process: SystemC's kernel is global. Checks the lower bounds of contract
+/// 13 ("every run") and that the protocol monitor on the HBM socket found nothing.
+BenchResult run_kernel(const arch::TopologyConfig& topology, const KernelBody& kernel,
+                       const BenchOptions& options = {});
+
+/// The defaults of contract 9.
+arch::TopologyConfig single_pe();
+
+}  // namespace kernbench::test

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recipe table: a recipe is a table entry, nothing else (contract 4, Recipes).
+#include "tests/tl/fixture.hpp"
+
+namespace kernbench::tl {
+namespace {
+
+using command::ExtraName;
+
+// Contract 13: square x->sq; rsum sq->ss; scale_add ss->ms (1/K, eps); rsqrt ms->r;
+// mul_bcast x,r->xn; mul_cols xn,gamma->xn.
+Recipe rmsnorm_linear() {
+  Recipe recipe;
+  recipe.name = "rmsnorm_linear";
+  recipe.operands = {{"x", Access::read}, {"gamma", Access::read}};
+  recipe.scalars = {{"eps", 1e-6}};
+  recipe.slots = {{"sq", ShapeOf::same, "x", "", f32},
+                  {"ss", ShapeOf::rows, "x", "", f32},
+                  {"ms", ShapeOf::rows, "x", "", f32},
+                  {"r", ShapeOf::rows, "x", "", f32},
+                  {"xn", ShapeOf::same, "x", "x"}};
+  recipe.primary_out = "xn";
+  const auto mean = [](const RecipeArguments& arguments) {
+    return 1.0 / static_cast<double>(arguments.shape("x").cols());
+  };
+  const auto eps = [](const RecipeArguments& arguments) { return arguments.scalar("eps"); };
+  recipe.engine_seq = {
+      {OpKind::square, {"x"}, "sq"},
+      {OpKind::rsum, {"sq"}, "ss", {{ExtraName::reduce_axis, -1}}},
+      {OpKind::scale_add, {"ss"}, "ms", {{ExtraName::a, 0, mean}, {ExtraName::b, 0, eps}}},
+      {OpKind::rsqrt, {"ms"}, "r"},
+      {OpKind::mul_bcast, {"x", "r"}, "xn", {{ExtraName::bcast_axis, 1}}},
+      {OpKind::mul_cols, {"xn", "gamma"}, "xn", {{ExtraName::bcast_axis, 0}}}};
+  return recipe;
+}
+
+// A post-loop recipe: y is scaled by the largest entry of its row.
+Recipe row_max_scale() {
+  Recipe recipe;
+  recipe.name = "row_max_scale";
+  recipe.phase = Phase::epilogue;
+  recipe.operands = {{"y", Access::read_write}};
+  recipe.slots = {{"top", ShapeOf::rows, "y", "y"}};
+  recipe.engine_seq = {{OpKind::rmax, {"y"}, "top", {{ExtraName::reduce_axis, -1}}},
+                       {OpKind::div_bcast, {"y", "top"}, "y", {{ExtraName::bcast_axis, 1}}}};
+  return recipe;
+}
+
+struct InjectedTest : testing::Test {
+  InjectedTest() {
+    table.add(rmsnorm_linear());
+    table.add(row_max_scale());
+  }
+  RecipeTable table;
+  command::Recorder sink;
+  Context tl{Target{}, sink, table};
+  Tensor x = tl.empty({8, 64}, f16).named("x");
+  Tensor gamma = tl.empty({64}, f16).named("gamma");
+  Tensor W = tl.ref(0, {64, 32}, f16, "W");
+};
+
+// 6 + square 20, rsum 24, scale_add 28, rsqrt 20, mul_bcast 32, mul_cols 32, gemm 40.
+TEST_F(InjectedTest, AppendsItsOpsBeforeTheGemm) {
+  tl.composite(
+      tl::gemm().b(W).prologue("rmsnorm_linear", {{"x", x}, {"gamma", gamma}, {"eps", 0.5}}));
+  const auto command = std::get<CompositeCmd>(sink.program().commands().at(0));
+  EXPECT_EQ(command::logical_bytes(command), 202u);
+  EXPECT_THAT(kinds_of(command),
+              ElementsAre(OpKind::square, OpKind::rsum, OpKind::scale_add, OpKind::rsqrt,
+                          OpKind::mul_bcast, OpKind::mul_cols, OpKind::gemm));
+  EXPECT_EQ(command.ops[2].extra(ExtraName::a)->as_f32(), 1.0f / 64);
+  EXPECT_EQ(command.ops[2].extra(ExtraName::b)->as_f32(), 0.5f);
+  EXPECT_EQ(command.ops[0].out.dtype, f32);
+  EXPECT_EQ(*command.ops[6].operand(OperandName::a), command.ops[5].out);
+  EXPECT_TRUE(command.rw_handles.empty());
+}
+
+TEST_F(InjectedTest, ScalarsHaveDefaults) {
+  tl.composite(tl::gemm().b(W).prologue("rmsnorm_linear", {{"x", x}, {"gamma", gamma}}));
+  const auto command = std::get<CompositeCmd>(sink.program().commands().at(0));
+  EXPECT_EQ(command.ops[2].extra(ExtraName::b)->as_f32(), 1e-6f);
+}
+
+// R5, position: kernel-scope ops after the gemm; rw=(y), once.
+TEST_F(InjectedTest, EpilogueRecipesFollowTheLoop) {
+  const Tensor y = tl.empty({8, 32}, f16).named("y");
+  tl.composite(tl::gemm(x, W).out(y).epilogue(tl::gelu()).epilogue("row_max_scale", {{"y", y}}));
+  const auto command = std::get<CompositeCmd>(sink.program().commands().at(0));
+  EXPECT_THAT(kinds_of(command),
+              ElementsAre(OpKind::gemm, OpKind::gelu, OpKind::rmax, OpKind::div_bcast));
+  EXPECT_EQ(command.ops[1].scope, Scope::output_tile);
+  EXPECT_EQ(command.ops[2].scope, Scope::kernel);
+  EXPECT_THAT(names_of(command.rw_handles), ElementsAre("y"));
+}
+
+TEST_F(InjectedTest, PhasesAreNotMixedUp) {
+  EXPECT_THAT(message_of([&] {
+                tl.composite(tl::gemm(x, W).prologue("row_max_scale", {{"y", x}}));
+              }),
+              HasSubstr("row_max_scale: is an epilogue recipe"));
+  EXPECT_THAT(
+      message_of([&] {
+        tl.composite(tl::gemm(x, W).epilogue("rmsnorm_linear", {{"x", x}, {"gamma", gamma}}));
+      }),
+      HasSubstr("rmsnorm_linear: is a prologue recipe"));
+  EXPECT_THAT(message_of([&] { tl.composite(tl::gemm(x, W).epilogue("row_max_scales")); }),
+              HasSubstr("did you mean 'row_max_scale'?"));
+  // The table is the one given: softmax_merge is not in it.
+  EXPECT_THAT(message_of([&] { tl.composite(tl::recipe("softmax_merge", {})); }),
+              HasSubstr("unknown recipe 'softmax_merge'; valid are rmsnorm_linear"));
+  EXPECT_TRUE(sink.program().commands().empty());
+}
+
+// Contract 4: all f16 2 * (4G + G * TILE) = 1088 bytes, f32 statistics 1152, at G = 8, TILE = 64.
+TEST(SoftmaxMerge, ScratchBytes) {
+  command::Recorder sink;
+  Context tl(Target{}, sink);
+  const auto bytes = [&](DType stats) {
+    const DecodeStep d(tl, stats);
+    const auto* entry = builtin_recipes().find("softmax_merge");
+    return slot_layout(*entry, {d.s.handle(), d.m.handle(), d.l.handle(), d.O.handle()})
+        .scratch_bytes;
+  };
+  EXPECT_EQ(bytes(f16), 1088u);
+  EXPECT_EQ(bytes(f32), 1152u);
+}
+
+std::string refusal_of(void (*spoil)(Recipe&)) {
+  Recipe recipe = rmsnorm_linear();
+  spoil(recipe);
+  RecipeTable table;
+  return message_of([&] { table.add(recipe); });
+}
+
+TEST(RecipeTable, RefusesWhatIsNotSound) {
+  EXPECT_EQ(refusal_of([](Recipe&) {}), "");
+  EXPECT_THAT(refusal_of([](Recipe& r) { r.tile_alignment = TileAlignment::tile_aligned; }),
+              HasSubstr("recipe rmsnorm_linear: tile_alignment is tile_aligned; only single_shot"));
+  EXPECT_THAT(refusal_of([](Recipe& r) { r.engine_seq[0].kind = OpKind::gemm; }),
+              HasSubstr("engine_seq holds a gemm; a recipe is MATH only"));
+  EXPECT_THAT(refusal_of([](Recipe& r) { r.engine_seq[0].kind = OpKind::bias; }),
+              HasSubstr("bias is an epilogue op only"));
+  EXPECT_THAT(refusal_of([](Recipe& r) { r.engine_seq.clear(); }),
+              HasSubstr("engine_seq is empty"));
+  EXPECT_THAT(
+      refusal_of([](Recipe& r) { r.engine_seq[0].output = "sg"; }),
+      HasSubstr("'sg' is no operand and no slot; there are x, gamma, sq, ss, ms, r, xn; did "
+                "you mean 'sq'?"));
+  EXPECT_THAT(refusal_of([](Recipe& r) {
+                r.engine_seq[0].inputs = {"x", "x"};
+              }),
+              HasSubstr("step square has 2 inputs; it takes 1"));
+  EXPECT_THAT(refusal_of([](Recipe& r) { r.engine_seq[1].extras.clear(); }),
+              HasSubstr("step rsum lacks its extra 'reduce_axis'"));
+  EXPECT_THAT(refusal_of([](Recipe& r) {
+                r.engine_seq[0].extras = {{ExtraName::value, 1}};
+              }),
+              HasSubstr("step square has 1 extras; it takes 0"));
+  EXPECT_THAT(refusal_of([](Recipe& r) { r.engine_seq[0].output = "x"; }),
+              HasSubstr("step square writes operand 'x', which is declared read-only"));
+  EXPECT_THAT(refusal_of([](Recipe& r) { r.slots[0].name = "x"; }),
+              HasSubstr("the name 'x' is used twice"));
+  EXPECT_THAT(refusal_of([](Recipe& r) { r.slots[1].shape_from = "sq"; }),
+              HasSubstr("'sq' is a slot; a slot's shape and dtype come from an operand"));
+  EXPECT_THAT(refusal_of([](Recipe& r) { r.primary_out = "x"; }),
+              HasSubstr("primary_out 'x' is an operand"));
+  EXPECT_THAT(refusal_of([](Recipe& r) { r.phase = Phase::epilogue; }),
+              HasSubstr("an epilogue recipe has no primary_out"));
+  RecipeTable table;
+  table.add(rmsnorm_linear());
+  EXPECT_THAT(message_of([&] { table.add(rmsnorm_linear()); }), HasSubstr("in the table already"));
+}
+
+}  // namespace
+}  // namespace kernbench::tl

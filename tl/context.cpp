@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tl/context.hpp"
+
+#include <fmt/format.h>
+
+#include "tl/lowering.hpp"
+#include "tl/ops.hpp"
+#include "tl/validation.hpp"
+#include "tlm_if/command/error.hpp"
+
+namespace kernbench::tl {
+
+using command::ExtraName;
+using command::OpKind;
+using command::OpSpec;
+using command::TensorHandle;
+
+/// A call that is refused leaves the scratch as it was.
+class Context::Attempt {
+ public:
+  explicit Attempt(Context& context) : context_(context), mark_(context.scratch_.mark()) {}
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+  ~Attempt() {
+    if (!done_) context_.release_to(mark_);
+  }
+  void done() { done_ = true; }
+
+ private:
+  Context& context_;
+  Scratch::Mark mark_;
+  bool done_ = false;
+};
+
+Context::Context(const Target& target, command::CommandSink& sink, const RecipeTable& recipes)
+    : target_(target),
+      sink_(sink),
+      recipes_(recipes),
+      scratch_(target.scratch_base, target.scratch_bytes) {
+  if (target.scratch_bytes > target.tcm_bytes) {
+    throw InputError(fmt::format("target: scratch of {} bytes does not fit the TCM of {} bytes",
+                                 target.scratch_bytes, target.tcm_bytes));
+  }
+}
+
+const TensorHandle& Context::own(const Tensor& tensor, std::string_view where,
+                                 std::string_view what) const {
+  if (tensor.owner() == this) return tensor.handle();
+  if (tensor.owner() == nullptr) {
+    throw InputError(
+        fmt::format("{}: {} is an empty tensor; make it with this context first", where, what));
+  }
+  throw InputError(
+      fmt::format("{}: {} {} belongs to another context; use this context's own tensors", where,
+                  what, tensor.handle().describe()));
+}
+
+void Context::check_live(const TensorHandle& handle) const {
+  Validation(target_, scratch_, next_id_).check_handle(handle, "view");
+}
+
+TensorHandle Context::allocate(const Shape& shape, DType dtype, const std::string& name,
+                               CallSite site) {
+  TensorHandle handle = command::make_handle(next_id_, 0, shape, dtype, command::Space::tcm, name);
+  handle.addr = scratch_.allocate(handle.bytes(), handle.id, name, site);
+  ++next_id_;
+  return handle;
+}
+
+void Context::release_to(Scratch::Mark mark) {
+  const command::Address top = scratch_.mark().top;
+  if (mark.top >= top) return;
+  // Bytes that nobody can name any more are no longer the output of anything.
+  produced_.remove({mark.top, top});
+  scratch_.release(mark);
+}
+
+void Context::issue(command::Command command) {
+  writes_.clear();
+  command::append_writes(command, writes_);
+  for (const command::ByteRange& range : writes_) produced_.add(range);
+  ++issued_;
+  sink_.issue(std::move(command));
+}
+
+// ---- data ----
+
+Tensor Context::ref(command::Address addr, const Shape& shape, DType dtype, std::string_view name) {
+  TensorHandle handle =
+      command::make_handle(next_id_, addr, shape, dtype, command::Space::hbm, name);
+  ++next_id_;
+  Validation(target_, scratch_, next_id_).check_handle(handle, "ref");
+  return adopt(std::move(handle));
+}
+
+Tensor Context::load(const Tensor& src, CallSite site) {
+  Attempt attempt(*this);
+  command::DmaReadCmd command;
+  command.src = own(src, "load", "source");
+  command.dst = allocate(command.src.shape, command.src.dtype, command.src.name, site);
+  Validation(target_, scratch_, next_id_).check(command);
+  Tensor result = adopt(command.dst);
+  issue(std::move(command));
+  attempt.done();
+  return result;
+}
+
+void Context::store(const Tensor& dst, const Tensor& src) {
+  command::DmaWriteCmd command{own(src, "store", "source"), own(dst, "store", "destination")};
+  Validation(target_, scratch_, next_id_).check(command);
+  issue(std::move(command));
+}
+
+Tensor Context::empty(const Shape& shape, DType dtype, CallSite site) {
+  return adopt(allocate(shape, dtype, {}, site));
+}
+
+Tensor Context::zeros(const Shape& shape, DType dtype, CallSite site) {
+  return full(shape, 0, dtype, site);
+}
+
+Tensor Context::full(const Shape& shape, double value, DType dtype, CallSite site) {
+  Attempt attempt(*this);
+  Tensor result = empty(shape, dtype, site);
+  fill(result, value);
+  attempt.done();
+  return result;
+}
+
+void Context::fill(const Tensor& out, double value) {
+  math(OpKind::fill, {}, {{ExtraName::value, value}}, out, {});
+}
+
+// ---- simple ops ----
+
+Tensor Context::dot(const Tensor& a, const Tensor& b, const Out& out, CallSite site) {
+  Attempt attempt(*this);
+  const TensorHandle& a_handle = own(a, "dot", "a");
+  const TensorHandle& b_handle = own(b, "dot", "b");
+  check_gemm_operands("dot", a_handle, b_handle);
+  const Shape shape = Shape::matrix(a_handle.shape.rows(), b_handle.shape.cols());
+  const TensorHandle result = out.tensor_
+                                  ? own(*out.tensor_, "dot", "out")
+                                  : allocate(shape, out.dtype_.value_or(a_handle.dtype), {}, site);
+  command::GemmCmd command{make_gemm(a_handle, b_handle, result)};
+  Validation(target_, scratch_, next_id_).check(command);
+  issue(std::move(command));
+  attempt.done();
+  return adopt(result);
+}
+
+Tensor Context::math(OpKind kind, std::initializer_list<const Tensor*> inputs,
+                     std::initializer_list<std::pair<ExtraName, double>> extras, const Out& out,
+                     CallSite site) {
+  Attempt attempt(*this);
+  const command::OpInfo& info = command::op_info(kind);
+  command::MathCmd command;
+  OpSpec& op = command.op;
+  op.kind = kind;
+  std::size_t i = 0;
+  for (const Tensor* input : inputs) {
+    const command::OperandName name = info.operands[i++];
+    command::Operand& operand = op.operands.grow();
+    operand.name = name;
+    operand.handle = own(*input, info.name, to_string(name));
+  }
+  push_axis_extras(op);
+  for (const auto& [name, value] : extras) op.extras.push_back(make_extra(info, name, value));
+  op.has_out = true;
+  op.out = out.tensor_ ? own(*out.tensor_, info.name, "out")
+                       : allocate(result_shape(op),
+                                  out.dtype_.value_or(op.operands[0].handle.dtype), {}, site);
+  Validation(target_, scratch_, next_id_).check(command);
+  Tensor result = adopt(op.out);
+  issue(std::move(command));
+  attempt.done();
+  return result;
+}
+
+Tensor Context::rmax(const Tensor& src, const Out& out, CallSite site) {
+  return math(OpKind::rmax, {&src}, {}, out, site);
+}
+Tensor Context::rsum(const Tensor& src, const Out& out, CallSite site) {
+  return math(OpKind::rsum, {&src}, {}, out, site);
+}
+Tensor Context::max_elem(const Tensor& a, const Tensor& b, const Out& out, CallSite site) {
+  return math(OpKind::max_elem, {&a, &b}, {}, out, site);
+}
+Tensor Context::add(const Tensor& a, const Tensor& b, const Out& out, CallSite site) {
+  return math(OpKind::add, {&a, &b}, {}, out, site);
+}
+Tensor Context::mul(const Tensor& a, const Tensor& b, const Out& out, CallSite site) {
+  return math(OpKind::mul, {&a, &b}, {}, out, site);
+}
+Tensor Context::div(const Tensor& a, const Tensor& b, const Out& out, CallSite site) {
+  return math(OpKind::div, {&a, &b}, {}, out, site);
+}
+Tensor Context::fma(const Tensor& a, const Tensor& b, const Tensor& c, const Out& out,
+                    CallSite site) {
+  return math(OpKind::fma, {&a, &b, &c}, {}, out, site);
+}
+Tensor Context::exp_diff(const Tensor& a, const Tensor& b, const Out& out, CallSite site) {
+  return math(OpKind::exp_diff, {&a, &b}, {}, out, site);
+}
+Tensor Context::mul_bcast(const Tensor& a, const Tensor& b, const Out& out, CallSite site) {
+  return math(OpKind::mul_bcast, {&a, &b}, {}, out, site);
+}
+Tensor Context::sub_bcast(const Tensor& a, const Tensor& b, const Out& out, CallSite site) {
+  return math(OpKind::sub_bcast, {&a, &b}, {}, out, site);
+}
+Tensor Context::div_bcast(const Tensor& a, const Tensor& b, const Out& out, CallSite site) {
+  return math(OpKind::div_bcast, {&a, &b}, {}, out, site);
+}
+Tensor Context::mul_cols(const Tensor& a, const Tensor& b, const Out& out, CallSite site) {
+  return math(OpKind::mul_cols, {&a, &b}, {}, out, site);
+}
+Tensor Context::add_cols(const Tensor& a, const Tensor& b, const Out& out, CallSite site) {
+  return math(OpKind::add_cols, {&a, &b}, {}, out, site);
+}
+Tensor Context::scale(const Tensor& src, double value, const Out& out, CallSite site) {
+  return math(OpKind::scale, {&src}, {{ExtraName::value, value}}, out, site);
+}
+Tensor Context::scale_add(const Tensor& src, double a, double b, const Out& out, CallSite site) {
+  return math(OpKind::scale_add, {&src}, {{ExtraName::a, a}, {ExtraName::b, b}}, out, site);
+}
+Tensor Context::square(const Tensor& src, const Out& out, CallSite site) {
+  return math(OpKind::square, {&src}, {}, out, site);
+}
+Tensor Context::rsqrt(const Tensor& src, const Out& out, CallSite site) {
+  return math(OpKind::rsqrt, {&src}, {}, out, site);
+}
+Tensor Context::recip(const Tensor& src, const Out& out, CallSite site) {
+  return math(OpKind::recip, {&src}, {}, out, site);
+}
+Tensor Context::copy(const Tensor& src, const Out& out, CallSite site) {
+  return math(OpKind::copy, {&src}, {}, out, site);
+}
+Tensor Context::relu(const Tensor& src, const Out& out, CallSite site) {
+  return math(OpKind::relu, {&src}, {}, out, site);
+}
+Tensor Context::silu(const Tensor& src, const Out& out, CallSite site) {
+  return math(OpKind::silu, {&src}, {}, out, site);
+}
+Tensor Context::gelu(const Tensor& src, const Out& out, CallSite site) {
+  return math(OpKind::gelu, {&src}, {}, out, site);
+}
+Tensor Context::mask_cols(const Tensor& src, double value, Index first_col, Index rows_per_step,
+                          const Out& out, CallSite site) {
+  return math(OpKind::mask_cols, {&src},
+              {{ExtraName::value, value},
+               {ExtraName::first_col, static_cast<double>(first_col)},
+               {ExtraName::rows_per_step, static_cast<double>(rows_per_step)}},
+              out, site);
+}
+
+// ---- composites ----
+
+template <class Builder>
+Tensor Context::emit(const Builder& builder, CallSite site) {
+  Attempt attempt(*this);
+  Lowering::Result lowered = Lowering(*this, site).lower(builder);
+  lowered.command.completion.id = issued_;
+  Validation(target_, scratch_, next_id_).check(lowered.command);
+  issue(std::move(lowered.command));
+  release_to(lowered.kept);
+  attempt.done();
+  return adopt(std::move(lowered.out));
+}
+
+Tensor Context::composite(const GemmBuilder& builder, CallSite site) { return emit(builder, site); }
+Tensor Context::composite(const RecipeBuilder& builder, CallSite site) {
+  return emit(builder, site);
+}
+Tensor Context::composite(const MathBuilder& builder, CallSite site) { return emit(builder, site); }
+
+Tensor Context::composite(std::vector<OpSpec> ops, std::vector<TensorHandle> rw_handles,
+                          bool data_op) {
+  command::CompositeCmd command{{issued_}, std::move(ops), std::move(rw_handles), data_op};
+  Validation(target_, scratch_, next_id_).check(command);
+  TensorHandle out = command.ops.back().out;
+  for (const OpSpec& op : command.ops) {
+    if (op.kind == OpKind::gemm) out = op.out;
+  }
+  issue(std::move(command));
+  return adopt(std::move(out));
+}
+
+// ---- control ----
+
+template <class Tensors>
+void Context::wait_for(const Tensors& tensors) {
+  const Validation validation(target_, scratch_, next_id_);
+  std::vector<command::ByteRange> ranges;
+  ranges.reserve(tensors.size());
+  for (const Tensor& tensor : tensors) {
+    const TensorHandle& handle = own(tensor, "wait", "tensor");
+    validation.check_handle(handle, "wait");
+    ranges.push_back(handle.range());
+    if (!produced_.overlaps(ranges.back())) {
+      throw InputError(
+          fmt::format("wait: no issued command writes {}; wait for the result of a "
+                      "load, an op or a composite",
+                      handle.describe()));
+    }
+  }
+  sink_.wait(ranges);
+}
+
+void Context::wait(std::initializer_list<Tensor> tensors) { wait_for(tensors); }
+void Context::wait(const std::vector<Tensor>& tensors) { wait_for(tensors); }
+
+void Context::cpu_overhead(std::uint64_t cycles) { issue(command::PeCpuOverheadCmd{cycles}); }
+
+void Context::observe(std::string_view name, const Tensor& tensor) {
+  const TensorHandle& handle = own(tensor, "observe", "tensor");
+  Validation(target_, scratch_, next_id_).check_handle(handle, "observe");
+  sink_.observe(name, handle);
+}
+
+Context::Region Context::region(std::string_view name) {
+  if (name.empty()) throw InputError("a region needs a name; give one");
+  return Region(sink_, name);
+}
+
+namespace {
+Index on_axis(const std::array<Index, 3>& values, int axis) {
+  if (axis < 0 || axis > 2) {
+    throw InputError(fmt::format("axis {} does not exist; there are 0, 1 and 2", axis));
+  }
+  return values[static_cast<std::size_t>(axis)];
+}
+}  // namespace
+
+Index Context::program_id(int axis) const { return on_axis(target_.program_id, axis); }
+Index Context::num_programs(int axis) const { return on_axis(target_.num_programs, axis); }
+
+}  // namespace kernbench::tl

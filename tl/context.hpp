@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tl/builder.hpp"
+#include "tl/range_set.hpp"
+#include "tl/recipes.hpp"
+#include "tl/scratch.hpp"
+#include "tl/target.hpp"
+#include "tl/tensor.hpp"
+#include "tlm_if/command/access_set.hpp"
+#include "tlm_if/command/command_sink.hpp"
+
+namespace kernbench::tl {
+
+/// Where an op's result goes: a tensor, or TCM scratch of a dtype (default: that of the first
+/// operand).
+class Out {
+ public:
+  Out() = default;
+  Out(const Tensor& tensor) : tensor_(tensor) {}  // NOLINT: `rmax(s, out)`
+  Out(DType dtype) : dtype_(dtype) {}             // NOLINT: `div_bcast(O, l, f16)`
+
+ private:
+  friend class Context;
+  std::optional<Tensor> tensor_;
+  std::optional<DType> dtype_;
+};
+
+/// The compiler: a kernel's calls become commands on a sink (contract 4).
+///
+/// Every call checks its arguments and throws InputError with nothing submitted and nothing
+/// allocated (R4.9). A trailing CallSite is never given: it names the kernel's line in messages.
+class Context {
+ public:
+  /// `sink` and `recipes` must outlive the context.
+  Context(const Target& target, command::CommandSink& sink,
+          const RecipeTable& recipes = builtin_recipes());
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  // --- data ---------------------------------------------------------------------------------
+  /// A row-major tensor in HBM. No command.
+  Tensor ref(command::Address addr, const Shape& shape, DType dtype, std::string_view name = {});
+  /// HBM -> new TCM scratch of the same shape and dtype (DmaReadCmd).
+  Tensor load(const Tensor& src, CallSite site = CallSite::here());
+  /// TCM -> HBM (DmaWriteCmd).
+  void store(const Tensor& dst, const Tensor& src);
+  /// TCM scratch, not filled. No command.
+  Tensor empty(const Shape& shape, DType dtype, CallSite site = CallSite::here());
+  /// N such tensors in turn. No command.
+  template <std::size_t N>
+  Ring<N> ring(const Shape& shape, DType dtype, CallSite site = CallSite::here()) {
+    std::array<Tensor, N> slots;
+    for (Tensor& slot : slots) slot = empty(shape, dtype, site);
+    return Ring<N>(std::move(slots));
+  }
+  /// TCM scratch, filled (MathCmd fill).
+  Tensor zeros(const Shape& shape, DType dtype, CallSite site = CallSite::here());
+  Tensor full(const Shape& shape, double value, DType dtype, CallSite site = CallSite::here());
+  void fill(const Tensor& out, double value);
+
+  // --- simple ops: one GemmCmd or MathCmd on TCM operands -----------------------------------
+  /// (M, K) x (K, N) -> (M, N).
+  Tensor dot(const Tensor& a, const Tensor& b, const Out& out = {},
+             CallSite site = CallSite::here());
+
+  // Over a row: (r, c) -> (r,).
+  Tensor rmax(const Tensor& src, const Out& out = {}, CallSite site = CallSite::here());
+  Tensor rsum(const Tensor& src, const Out& out = {}, CallSite site = CallSite::here());
+
+  // Shapes alike.
+  Tensor max_elem(const Tensor& a, const Tensor& b, const Out& out = {},
+                  CallSite site = CallSite::here());
+  Tensor add(const Tensor& a, const Tensor& b, const Out& out = {},
+             CallSite site = CallSite::here());
+  Tensor mul(const Tensor& a, const Tensor& b, const Out& out = {},
+             CallSite site = CallSite::here());
+  Tensor div(const Tensor& a, const Tensor& b, const Out& out = {},
+             CallSite site = CallSite::here());
+  Tensor fma(const Tensor& a, const Tensor& b, const Tensor& c, const Out& out = {},
+             CallSite site = CallSite::here());
+
+  // b has one entry a row of a; exp_diff also takes two alike.
+  Tensor exp_diff(const Tensor& a, const Tensor& b, const Out& out = {},
+                  CallSite site = CallSite::here());
+  Tensor mul_bcast(const Tensor& a, const Tensor& b, const Out& out = {},
+                   CallSite site = CallSite::here());
+  Tensor sub_bcast(const Tensor& a, const Tensor& b, const Out& out = {},
+                   CallSite site = CallSite::here());
+  Tensor div_bcast(const Tensor& a, const Tensor& b, const Out& out = {},
+                   CallSite site = CallSite::here());
+
+  // b has one entry a column of a.
+  Tensor mul_cols(const Tensor& a, const Tensor& b, const Out& out = {},
+                  CallSite site = CallSite::here());
+  Tensor add_cols(const Tensor& a, const Tensor& b, const Out& out = {},
+                  CallSite site = CallSite::here());
+
+  Tensor scale(const Tensor& src, double value, const Out& out = {},
+               CallSite site = CallSite::here());
+  /// src * a + b.
+  Tensor scale_add(const Tensor& src, double a, double b, const Out& out = {},
+                   CallSite site = CallSite::here());
+  Tensor square(const Tensor& src, const Out& out = {}, CallSite site = CallSite::here());
+  Tensor rsqrt(const Tensor& src, const Out& out = {}, CallSite site = CallSite::here());
+  Tensor recip(const Tensor& src, const Out& out = {}, CallSite site = CallSite::here());
+  Tensor copy(const Tensor& src, const Out& out = {}, CallSite site = CallSite::here());
+  Tensor relu(const Tensor& src, const Out& out = {}, CallSite site = CallSite::here());
+  Tensor silu(const Tensor& src, const Out& out = {}, CallSite site = CallSite::here());
+  Tensor gelu(const Tensor& src, const Out& out = {}, CallSite site = CallSite::here());
+  /// Entry (r, c) = value where c >= first_col + r / rows_per_step (0: the same for all rows).
+  Tensor mask_cols(const Tensor& src, double value, Index first_col, Index rows_per_step,
+                   const Out& out = {}, CallSite site = CallSite::here());
+
+  // --- composites ---------------------------------------------------------------------------
+  /// One CompositeCmd; returns its output: that of the gemm, else the recipe's primary output, else
+  /// that of the last op.
+  Tensor composite(const GemmBuilder& builder, CallSite site = CallSite::here());
+  Tensor composite(const RecipeBuilder& builder, CallSite site = CallSite::here());
+  Tensor composite(const MathBuilder& builder, CallSite site = CallSite::here());
+  /// A ready flat list, through the same validation.
+  Tensor composite(std::vector<command::OpSpec> ops,
+                   std::vector<command::TensorHandle> rw_handles = {}, bool data_op = true);
+
+  // --- control ------------------------------------------------------------------------------
+  /// Blocks the kernel until every issued command that writes a byte of the tensors is done.
+  void wait(std::initializer_list<Tensor> tensors);
+  void wait(const std::vector<Tensor>& tensors);
+  /// Scalar work on PE_CPU.
+  void cpu_overhead(std::uint64_t cycles);
+  /// The value of `tensor` once every command issued so far is done is a named result. No command.
+  void observe(std::string_view name, const Tensor& tensor);
+
+  class [[nodiscard]] ScratchScope {
+   public:
+    ScratchScope(const ScratchScope&) = delete;
+    ScratchScope& operator=(const ScratchScope&) = delete;
+    ~ScratchScope() { context_.release_to(mark_); }
+
+   private:
+    friend class Context;
+    explicit ScratchScope(Context& context) : context_(context), mark_(context.scratch_.mark()) {}
+    Context& context_;
+    Scratch::Mark mark_;
+  };
+  /// Scratch allocated while the returned object lives is released when it goes.
+  ScratchScope scratch_scope() { return ScratchScope(*this); }
+
+  class [[nodiscard]] Region {
+   public:
+    Region(const Region&) = delete;
+    Region& operator=(const Region&) = delete;
+    ~Region() { sink_.end_region(name_); }
+
+   private:
+    friend class Context;
+    Region(command::CommandSink& sink, std::string_view name) : sink_(sink), name_(name) {
+      sink_.begin_region(name_);
+    }
+    command::CommandSink& sink_;
+    std::string name_;
+  };
+  /// A named span: from the first dispatch while the returned object lives to the end of the last
+  /// stage of the commands issued meanwhile.
+  Region region(std::string_view name);
+
+  /// Which shard this PE is, and of how many; axis 0 to 2.
+  Index program_id(int axis) const;
+  Index num_programs(int axis) const;
+  const Target& target() const { return target_; }
+  /// The highest use of scratch so far, in bytes from its base.
+  std::uint64_t scratch_peak_bytes() const { return scratch_.peak_bytes(); }
+
+ private:
+  friend class Tensor;
+  friend class Lowering;
+  class Attempt;
+
+  Tensor adopt(command::TensorHandle handle) { return Tensor(std::move(handle), this); }
+  /// The tensor's handle, if it is one of this context.
+  const command::TensorHandle& own(const Tensor& tensor, std::string_view where,
+                                   std::string_view what) const;
+  void check_live(const command::TensorHandle& handle) const;
+  command::TensorHandle allocate(const Shape& shape, DType dtype, const std::string& name,
+                                 CallSite site);
+  void release_to(Scratch::Mark mark);
+  Tensor math(command::OpKind kind, std::initializer_list<const Tensor*> inputs,
+              std::initializer_list<std::pair<command::ExtraName, double>> extras, const Out& out,
+              CallSite site);
+  template <class Builder>
+  Tensor emit(const Builder& builder, CallSite site);
+  template <class Tensors>
+  void wait_for(const Tensors& tensors);
+  void issue(command::Command command);
+
+  Target target_;
+  command::CommandSink& sink_;
+  const RecipeTable& recipes_;
+  Scratch scratch_;
+  command::HandleId next_id_ = 1;
+  std::uint64_t issued_ = 0;
+  RangeSet produced_;                       // bytes that an issued command writes
+  std::vector<command::ByteRange> writes_;  // of the command being issued; kept for its memory
+};
+
+using ScratchScope = Context::ScratchScope;
+using Region = Context::Region;
+
+}  // namespace kernbench::tl

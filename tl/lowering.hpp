@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "tl/context.hpp"
+#include "tl/ops.hpp"
+
+namespace kernbench::tl {
+
+/// From a builder to a flat CompositeCmd (R4.7): check names and access, allocate, derive
+/// primary_out, expand, bind it to the gemm's `a`, build the epilogue, compute rw_handles.
+class Lowering {
+ public:
+  struct Result {
+    command::CompositeCmd command;
+    command::TensorHandle out;
+    /// Allocations up to here (the output) outlive the call; the recipes' scratch does not (R4.4).
+    Scratch::Mark kept;
+  };
+
+  Lowering(Context& context, CallSite site) : context_(context), site_(site) {}
+
+  Result lower(const GemmBuilder& builder);
+  Result lower(const RecipeBuilder& builder);
+  Result lower(const MathBuilder& builder);
+
+ private:
+  /// A recipe call with its arguments resolved: `values` are the operands, then the slots.
+  struct BoundRecipe {
+    const RecipeTable::Entry* entry = nullptr;
+    std::vector<command::TensorHandle> values;
+    std::vector<double> scalars;
+    SlotLayout layout;
+  };
+  class BoundArguments;
+
+  BoundRecipe bind(const std::string& name, const Arguments& arguments, Phase phase) const;
+  /// Gives the slots their addresses; the primary output takes `primary` if there is one.
+  void allocate_slots(BoundRecipe& recipe, const command::TensorHandle* primary);
+  void expand(const BoundRecipe& recipe, std::vector<command::OpSpec>& ops) const;
+  void append_rw_handles(const BoundRecipe& recipe,
+                         std::vector<command::TensorHandle>& handles) const;
+
+  command::TensorHandle gemm_output(const GemmBuilder& builder, const Shape& shape,
+                                    DType dtype_of_a);
+  command::OpSpec epilogue_op(const EpilogueOp& op, const EpilogueCall& call,
+                              const command::TensorHandle& out) const;
+  command::OpSpec math_op(const MathBuilder::Step& step);
+
+  Context& context_;
+  CallSite site_;
+};
+
+}  // namespace kernbench::tl

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "tlm_if/command/byte_range.hpp"
+
+namespace kernbench::tl {
+
+/// A set of bytes as disjoint ranges. Neighbours merge: its size follows the memory layout, not the
+/// number of additions.
+class RangeSet {
+ public:
+  void add(command::ByteRange range);
+  void remove(command::ByteRange range);
+  bool overlaps(command::ByteRange range) const;
+
+ private:
+  std::vector<command::ByteRange> ranges_;  // ascending, never touching
+};
+
+}  // namespace kernbench::tl

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tl/recipes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tlm_if/command/error.hpp"
+#include "tlm_if/command/spelling.hpp"
+
+namespace kernbench::tl {
+namespace {
+
+using command::ExtraName;
+using command::OpKind;
+using command::Shape;
+
+/// Checks a recipe and resolves its names to the numbers of operands and slots.
+class Compiler {
+ public:
+  explicit Compiler(Recipe recipe) {
+    entry_.recipe = std::move(recipe);
+    for (const RecipeOperand& operand : entry_.recipe.operands) declare(operand.name);
+    operands_ = names_.size();
+    for (const RecipeSlot& slot : entry_.recipe.slots) declare(slot.name);
+  }
+
+  RecipeTable::Entry compile() {
+    const Recipe& recipe = entry_.recipe;
+    if (recipe.tile_alignment == TileAlignment::tile_aligned) {
+      refuse("tile_alignment is tile_aligned; only single_shot is supported");
+    }
+    if (recipe.engine_seq.empty()) refuse("engine_seq is empty; give at least one step");
+    for (const RecipeSlot& slot : recipe.slots) {
+      entry_.slots.push_back({operand(slot.shape_from), slot.dtype ? 0 : operand(slot.dtype_from)});
+    }
+    if (recipe.primary_out) {
+      const std::size_t value = resolve(*recipe.primary_out);
+      if (value < operands_) {
+        refuse(fmt::format("primary_out '{}' is an operand; name a slot", *recipe.primary_out));
+      }
+      if (recipe.phase == Phase::epilogue) {
+        refuse("an epilogue recipe has no primary_out: no gemm follows that could take it");
+      }
+      entry_.primary_out = value - operands_;
+    }
+    for (const RecipeStep& step : recipe.engine_seq) entry_.steps.push_back(resolve_step(step));
+    return std::move(entry_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw InputError(fmt::format("recipe {}: {}", entry_.recipe.name, what));
+  }
+
+  void declare(const std::string& name) {
+    if (std::find(names_.begin(), names_.end(), name) != names_.end()) {
+      refuse(fmt::format("the name '{}' is used twice; names of operands and slots must differ",
+                         name));
+    }
+    names_.push_back(name);
+  }
+
+  std::size_t resolve(const std::string& name) const {
+    const auto found = std::find(names_.begin(), names_.end(), name);
+    if (found == names_.end()) {
+      refuse(fmt::format("'{}' is no operand and no slot; there are {}{}", name,
+                         fmt::join(names_, ", "), did_you_mean(name, names_)));
+    }
+    return static_cast<std::size_t>(found - names_.begin());
+  }
+
+  std::size_t operand(const std::string& name) const {
+    const std::size_t value = resolve(name);
+    if (value >= operands_) {
+      refuse(fmt::format("'{}' is a slot; a slot's shape and dtype come from an operand", name));
+    }
+    return value;
+  }
+
+  RecipeTable::Entry::Step resolve_step(const RecipeStep& step) const {
+    const command::OpInfo& info = command::op_info(step.kind);
+    if (step.kind == OpKind::gemm) {
+      refuse("engine_seq holds a gemm; a recipe is MATH only, the gemm stands beside it");
+    }
+    if (!info.kernel_form) {
+      refuse(fmt::format("{} is an epilogue op only and cannot be a step", info.name));
+    }
+    if (step.inputs.size() != info.operands.size()) {
+      refuse(fmt::format("step {} has {} inputs; it takes {}", info.name, step.inputs.size(),
+                         info.operands.size()));
+    }
+    for (const command::ExtraInfo& extra : info.extras) {
+      const bool given =
+          std::any_of(step.extras.begin(), step.extras.end(),
+                      [&](const StepExtra& candidate) { return candidate.name == extra.name; });
+      if (extra.required && !given) {
+        refuse(fmt::format("step {} lacks its extra '{}'", info.name, to_string(extra.name)));
+      }
+    }
+    if (step.extras.size() > info.extras.size()) {
+      refuse(fmt::format("step {} has {} extras; it takes {}", info.name, step.extras.size(),
+                         info.extras.size()));
+    }
+    RecipeTable::Entry::Step resolved;
+    for (const std::string& input : step.inputs) resolved.inputs.push_back(resolve(input));
+    resolved.output = resolve(step.output);
+    if (resolved.output < operands_ &&
+        entry_.recipe.operands[resolved.output].access == Access::read) {
+      refuse(fmt::format("step {} writes operand '{}', which is declared read-only", info.name,
+                         step.output));
+    }
+    return resolved;
+  }
+
+  RecipeTable::Entry entry_;
+  std::vector<std::string> names_;
+  std::size_t operands_ = 0;
+};
+
+Shape part_of(const Shape& shape, ShapeOf part) {
+  switch (part) {
+    case ShapeOf::same:
+      return shape;
+    case ShapeOf::transposed:
+      return Shape::matrix(shape.cols(), shape.rows());
+    case ShapeOf::rows:
+      return Shape::vector(shape.rows());
+    case ShapeOf::cols:
+      return Shape::vector(shape.cols());
+  }
+  return shape;
+}
+
+// The online-softmax update of flash attention: s (G, TILE), m and l (G,), O (G, d).
+Recipe softmax_merge_recipe() {
+  const StepExtra over_row{ExtraName::reduce_axis, -1};
+  const StepExtra axis_0{ExtraName::bcast_axis, 0};
+  const StepExtra axis_1{ExtraName::bcast_axis, 1};
+  Recipe recipe;
+  recipe.name = "softmax_merge";
+  recipe.operands = {{"s", Access::read},
+                     {"m", Access::read_write},
+                     {"l", Access::read_write},
+                     {"O", Access::read_write}};
+  recipe.slots = {{"m_loc", ShapeOf::rows, "s", "m"},
+                  {"m_new", ShapeOf::rows, "s", "m"},
+                  {"corr", ShapeOf::rows, "s", "m"},
+                  {"P", ShapeOf::same, "s", "s"},
+                  {"l_loc", ShapeOf::rows, "s", "m"}};
+  recipe.primary_out = "P";
+  recipe.engine_seq = {{OpKind::rmax, {"s"}, "m_loc", {over_row}},
+                       {OpKind::max_elem, {"m", "m_loc"}, "m_new"},
+                       {OpKind::exp_diff, {"m", "m_new"}, "corr"},
+                       {OpKind::exp_diff, {"s", "m_new"}, "P", {axis_0}},
+                       {OpKind::rsum, {"P"}, "l_loc", {over_row}},
+                       {OpKind::fma, {"l", "corr", "l_loc"}, "l"},
+                       {OpKind::mul_bcast, {"O", "corr"}, "O", {axis_1}},
+                       {OpKind::copy, {"m_new"}, "m"}};
+  return recipe;
+}
+
+}  // namespace
+
+void RecipeTable::add(Recipe recipe) {
+  if (find(recipe.name) != nullptr) {
+    throw InputError(
+        fmt::format("recipe {} is in the table already; choose another name", recipe.name));
+  }
+  entries_.push_back(Compiler(std::move(recipe)).compile());
+}
+
+const RecipeTable::Entry* RecipeTable::find(std::string_view name) const {
+  for (const Entry& entry : entries_) {
+    if (entry.recipe.name == name) return &entry;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> RecipeTable::names(Phase phase) const {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries_) {
+    if (entry.recipe.phase == phase) names.push_back(entry.recipe.name);
+  }
+  return names;
+}
+
+const RecipeTable& builtin_recipes() {
+  static const RecipeTable kTable = [] {
+    RecipeTable table;
+    table.add(softmax_merge_recipe());
+    return table;
+  }();
+  return kTable;
+}
+
+SlotLayout slot_layout(const RecipeTable::Entry& entry,
+                       const std::vector<command::TensorHandle>& operands) {
+  SlotLayout layout;
+  layout.slots.reserve(entry.slots.size());
+  for (std::size_t i = 0; i < entry.slots.size(); ++i) {
+    const RecipeSlot& slot = entry.recipe.slots[i];
+    const Shape shape = part_of(operands[entry.slots[i].shape_from].shape, slot.shape);
+    const command::DType dtype =
+        slot.dtype ? *slot.dtype : operands[entry.slots[i].dtype_from].dtype;
+    layout.slots.emplace_back(shape, dtype);
+    layout.scratch_bytes += command::bytes_of(dtype, static_cast<std::uint64_t>(shape.elements()));
+  }
+  return layout;
+}
+
+}  // namespace kernbench::tl

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tlm_if/command/commands.hpp"
+
+namespace kernbench::tl {
+
+// A recipe is a named macro that lowers to flat OpSpecs (contract 4, Recipes). Adding one is adding
+// a table entry; nothing outside `tl` ever sees a recipe.
+
+enum class Access : std::uint8_t { read, read_write };
+struct RecipeOperand {
+  std::string name;
+  Access access = Access::read;
+};
+
+/// A scalar argument; without a default it must be given.
+struct RecipeScalar {
+  std::string name;
+  std::optional<double> default_value;
+};
+
+/// Which part of an operand's shape a slot takes: (r, c), (c, r), (r,) or (c,).
+enum class ShapeOf : std::uint8_t { same, transposed, rows, cols };
+
+/// A scratch tensor of a recipe: shape and dtype follow the operands.
+struct RecipeSlot {
+  std::string name;
+  ShapeOf shape = ShapeOf::same;
+  std::string shape_from;  ///< an operand
+  std::string dtype_from;  ///< an operand; ignored if `dtype` is set
+  std::optional<command::DType> dtype = {};
+};
+
+/// What a computed extra may depend on.
+class RecipeArguments {
+ public:
+  virtual ~RecipeArguments() = default;
+  virtual const command::Shape& shape(std::string_view operand) const = 0;
+  virtual double scalar(std::string_view name) const = 0;
+};
+
+struct StepExtra {
+  command::ExtraName name = command::ExtraName::value;
+  double value = 0;
+  std::function<double(const RecipeArguments&)> computed = {};  ///< overrides `value`
+};
+
+/// One MATH op: `inputs` in the op table's order, each an operand or a slot, as is `output`.
+struct RecipeStep {
+  command::OpKind kind = command::OpKind::copy;
+  std::vector<std::string> inputs;
+  std::string output;
+  std::vector<StepExtra> extras = {};
+};
+
+enum class TileAlignment : std::uint8_t { single_shot, tile_aligned };
+/// Before the gemm, or kernel-scope ops after the tile loop.
+enum class Phase : std::uint8_t { prologue, epilogue };
+
+struct Recipe {
+  std::string name;
+  std::vector<RecipeOperand> operands;
+  std::vector<RecipeScalar> scalars = {};
+  /// The scratch block, packed in this order.
+  std::vector<RecipeSlot> slots;
+  /// The slot that is the recipe's result and becomes the gemm's `a`.
+  std::optional<std::string> primary_out = {};
+  std::vector<RecipeStep> engine_seq;
+  TileAlignment tile_alignment = TileAlignment::single_shot;
+  Phase phase = Phase::prologue;
+};
+
+/// Recipes by name.
+class RecipeTable {
+ public:
+  /// A recipe with its names resolved: values are numbered operands first, then slots.
+  struct Entry {
+    Recipe recipe;
+    struct Step {
+      InlineVector<std::size_t, 3> inputs;
+      std::size_t output = 0;
+    };
+    std::vector<Step> steps;
+    struct Slot {
+      std::size_t shape_from = 0;
+      std::size_t dtype_from = 0;
+    };
+    std::vector<Slot> slots;
+    std::optional<std::size_t> primary_out;  ///< index into `recipe.slots`
+  };
+
+  /// Throws InputError if the recipe is not sound: a name is repeated or unknown, an op does not
+  /// take its inputs and extras, a step is not MATH, or the alignment is tile_aligned.
+  void add(Recipe recipe);
+  /// Null if there is none.
+  const Entry* find(std::string_view name) const;
+  /// Of that phase, in order of addition.
+  std::vector<std::string> names(Phase phase) const;
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+/// softmax_merge.
+const RecipeTable& builtin_recipes();
+
+/// The shape and dtype of each slot of a recipe for the given operands, in order, and the bytes of
+/// the block that they take (R4.4).
+struct SlotLayout {
+  std::vector<std::pair<command::Shape, command::DType>> slots;
+  std::uint64_t scratch_bytes = 0;
+};
+SlotLayout slot_layout(const RecipeTable::Entry& entry,
+                       const std::vector<command::TensorHandle>& operands);
+
+}  // namespace kernbench::tl

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tlm_if/command/tensor_handle.hpp"
+
+namespace kernbench::tl {
+
+/// The line of the kernel that allocates, for the message of R4.4.
+struct CallSite {
+  const char* file = "";
+  int line = 0;
+
+  static constexpr CallSite here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
+
+/// TCM scratch: a bump allocator (R4.4). Allocations form a stack; a scope remembers its height.
+class Scratch {
+ public:
+  Scratch(command::Address base, std::uint64_t bytes);
+
+  /// `bytes` bytes at the next multiple of 64. `id` is the first handle id on them, `name` may be
+  /// empty. Throws InputError if they do not fit.
+  command::Address allocate(std::uint64_t bytes, command::HandleId id, const std::string& name,
+                            CallSite site);
+  /// An allocation that `handle` names as a whole takes its name, for messages.
+  void rename(const command::TensorHandle& handle);
+
+  struct Mark {
+    std::size_t allocations = 0;
+    command::Address top = 0;
+  };
+  Mark mark() const { return {allocations_.size(), top_}; }
+  /// Ends every allocation made since `mark`.
+  void release(Mark mark);
+
+  /// A live allocation holds the handle's bytes and is not younger than the handle.
+  bool is_live(const command::TensorHandle& handle) const;
+  command::ByteRange region() const { return {base_, base_ + bytes_}; }
+  /// The highest end of an allocation so far, as an offset.
+  std::uint64_t peak_bytes() const { return peak_; }
+
+ private:
+  struct Allocation {
+    command::Address begin = 0;
+    std::uint64_t bytes = 0;
+    command::HandleId id = 0;
+    std::string name;
+    std::size_t site = 0;
+  };
+  struct Site {
+    CallSite place;
+    std::uint64_t allocations = 0;
+  };
+
+  /// Index of the last allocation that starts at or before `addr`; the number of them if none.
+  std::size_t find(command::Address addr) const;
+  std::size_t site_index(CallSite site);
+  [[noreturn]] void exhausted(std::uint64_t bytes, std::uint64_t free, const std::string& name,
+                              std::size_t site) const;
+
+  command::Address base_;
+  std::uint64_t bytes_;
+  command::Address top_;
+  std::uint64_t peak_ = 0;
+  std::vector<Allocation> allocations_;  // ascending addresses
+  std::vector<Site> sites_;              // in order of first use
+};
+
+}  // namespace kernbench::tl

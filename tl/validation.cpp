@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tl/validation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tlm_if/command/error.hpp"
+
+namespace kernbench::tl {
+namespace {
+
+using command::Extra;
+using command::ExtraInfo;
+using command::ExtraName;
+using command::Index;
+using command::OperandName;
+using command::OpInfo;
+using command::OpKind;
+using command::OpShape;
+using command::OpSpec;
+using command::Shape;
+using command::TensorHandle;
+
+[[noreturn]] void refuse(std::string_view where, const std::string& what) {
+  throw InputError(fmt::format("{}: {}", where, what));
+}
+
+template <class Names>
+std::string join_names(const Names& names) {
+  std::string text;
+  for (const auto& name : names) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", to_string(name));
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::vector<OperandName> names_of(const OpSpec& op) {
+  std::vector<OperandName> names;
+  for (const command::Operand& operand : op.operands) names.push_back(operand.name);
+  return names;
+}
+
+template <class Names>
+bool same_names(const OpSpec& op, const Names& expected) {
+  return std::equal(
+      op.operands.begin(), op.operands.end(), expected.begin(), expected.end(),
+      [](const command::Operand& operand, OperandName name) { return operand.name == name; });
+}
+
+// One entry a row or a column: (n,), or a matrix of one column or one row.
+bool is_vector(const Shape& shape, Index n, bool column) {
+  if (shape.elements() != n) return false;
+  return shape.rank() == 1 || (column ? shape.cols() : shape.rows()) == 1;
+}
+
+bool are_gemm_operands(const TensorHandle& a, const TensorHandle& b) {
+  return a.shape.rank() == 2 && b.shape.rank() == 2 && a.shape.cols() == b.shape.rows() &&
+         a.dtype == b.dtype;
+}
+
+[[noreturn]] void refuse_gemm_operands(std::string_view where, const TensorHandle& a,
+                                       const TensorHandle& b) {
+  if (a.shape.rank() != 2 || b.shape.rank() != 2) {
+    refuse(where, fmt::format("a {} and b {} must have rank 2", a.describe(), b.describe()));
+  }
+  if (a.shape.cols() != b.shape.rows()) {
+    refuse(where, fmt::format("a {} does not fit b {}: dimension 1 of a is {}, dimension 0 of b is "
+                              "{}; they must be equal",
+                              a.describe(), b.describe(), a.shape.cols(), b.shape.rows()));
+  }
+  refuse(where, fmt::format("a {} and b {} differ in dtype; convert one of them", a.describe(),
+                            b.describe()));
+}
+
+// The same bytes cut the same way by any tile: reading and writing them tile by tile is safe.
+bool same_tiles(const TensorHandle& x, const TensorHandle& y) {
+  return x.addr == y.addr && x.dtype == y.dtype && x.shape.rows() == y.shape.rows() &&
+         x.shape.cols() == y.shape.cols() &&
+         (x.shape.rows() == 1 || x.row_stride == y.row_stride) &&
+         (x.shape.cols() == 1 || x.col_stride == y.col_stride);
+}
+
+std::string first_difference(const Shape& shape, const Shape& expected) {
+  if (shape.rank() != expected.rank()) {
+    return fmt::format("the rank is {}, must be {}", shape.rank(), expected.rank());
+  }
+  const int axis = shape[0] != expected[0] ? 0 : 1;
+  return fmt::format("dimension {} is {}, must be {}", axis, shape[axis], expected[axis]);
+}
+
+// Entries of a row are not neighbours.
+bool is_column_major(const TensorHandle& handle) {
+  return handle.shape.cols() > 1 && handle.col_stride != 1;
+}
+
+bool fits(const Extra& extra, ExtraName name, Index value) {
+  return extra.name == name && static_cast<Index>(extra.bits) == value;
+}
+
+}  // namespace
+
+/// An op and its place, for messages.
+class Validation::Op {
+ public:
+  explicit Op(const OpSpec& spec) : spec_(spec) {}
+  Op(const OpSpec& spec, std::size_t index) : spec_(spec), index_(static_cast<int>(index)) {}
+
+  const OpSpec& operator*() const { return spec_; }
+  const OpSpec* operator->() const { return &spec_; }
+  const OpInfo& info() const { return command::op_info(spec_.kind); }
+  const TensorHandle& in(std::size_t i) const { return spec_.operands[i].handle; }
+
+  std::string where() const {
+    return index_ < 0 ? std::string(info().name) : fmt::format("op {} ({})", index_, info().name);
+  }
+  [[noreturn]] void refuse(const std::string& what) const { tl::refuse(where(), what); }
+
+  std::string name(std::size_t i) const {
+    return fmt::format("{} {}", to_string(spec_.operands[i].name), in(i).describe());
+  }
+  std::string out_name() const { return fmt::format("out {}", spec_.out.describe()); }
+
+  void check_form() const;
+  void check_kernel_shapes() const;
+  /// `src` and `out` name the gemm's output, `other` fits it (R4.6).
+  void check_on_accumulator(const TensorHandle& out) const;
+
+ private:
+  void check_extras() const;
+  /// The shape of operand or output `handle` is that of operand `i`.
+  void require_alike(OperandName handle_name, const TensorHandle& handle, std::size_t i) const;
+
+  const OpSpec& spec_;
+  int index_ = -1;
+};
+
+// Operands, output and extras are those of the op table (R3.5).
+void Validation::Op::check_form() const {
+  const bool tile_form = spec_.on_accumulator();
+  if (tile_form && !info().tile_operands) {
+    refuse(fmt::format("has no {} form; give it scope kernel", to_string(spec_.scope)));
+  }
+  if (!tile_form && !info().kernel_form) {
+    refuse("is an epilogue op only; give it scope k_tile or output_tile after a gemm");
+  }
+  if (tile_form && !same_names(spec_, *info().tile_operands)) {
+    refuse(fmt::format("operands are {}; at scope {} they must be {}", join_names(names_of(spec_)),
+                       to_string(spec_.scope), join_names(*info().tile_operands)));
+  }
+  if (!tile_form && !same_names(spec_, info().operands)) {
+    refuse(fmt::format("operands are {}; they must be {}", join_names(names_of(spec_)),
+                       join_names(info().operands)));
+  }
+  const bool needs_out = !tile_form || info().tile_out;
+  if (spec_.has_out != needs_out) {
+    refuse(needs_out ? "has no out; give one" : "has an out; leave it away");
+  }
+  check_extras();
+}
+
+void Validation::Op::check_extras() const {
+  const auto* given = spec_.extras.begin();
+  for (const ExtraInfo& expected : info().extras) {
+    if (given != spec_.extras.end() && given->name == expected.name &&
+        given->type == expected.type) {
+      ++given;
+    } else if (expected.required) {
+      refuse(
+          fmt::format("lacks its extra '{}', or has it at another place or as another type; "
+                      "give {} in the order of the op table",
+                      to_string(expected.name), info().extras.size() == 1 ? "it" : "all"));
+    }
+  }
+  if (given != spec_.extras.end()) {
+    refuse(fmt::format("takes no extra '{}' here; leave it away", to_string(given->name)));
+  }
+}
+
+void Validation::Op::require_alike(OperandName handle_name, const TensorHandle& handle,
+                                   std::size_t i) const {
+  if (handle.shape == in(i).shape) return;
+  refuse(fmt::format("{} {} does not fit {}: {}", to_string(handle_name), handle.describe(),
+                     name(i), first_difference(handle.shape, in(i).shape)));
+}
+
+void Validation::Op::check_kernel_shapes() const {
+  const OpShape shape = info().shape;
+  if (shape == OpShape::fill) return;
+  const Shape& first = in(0).shape;
+  if (shape == OpShape::reduce_row) {
+    if (!is_vector(spec_.out.shape, first.rows(), true)) {
+      refuse(fmt::format("{} does not fit {}: it needs one entry a row, dimension 0 must be {}",
+                         out_name(), name(0), first.rows()));
+    }
+    return;
+  }
+  if (shape == OpShape::elementwise) {
+    for (std::size_t i = 1; i < spec_.operands.size(); ++i) {
+      require_alike(spec_.operands[i].name, in(i), 0);
+    }
+  } else {
+    const bool column = shape == OpShape::row_vector;
+    const Index n = column ? first.rows() : first.cols();
+    const bool both_vectors = spec_.kind == OpKind::exp_diff && first.rank() == 1;
+    const bool alike = spec_.kind == OpKind::exp_diff && in(1).shape == first;
+    if (both_vectors) {
+      require_alike(spec_.operands[1].name, in(1), 0);
+    } else if (!alike && !is_vector(in(1).shape, n, column)) {
+      refuse(fmt::format("{} does not fit {}: it needs one entry a {}, dimension {} of {} is {}",
+                         name(1), name(0), column ? "row" : "column",
+                         column || first.rank() == 1 ? 0 : 1, in(0).label(), n));
+    }
+  }
+  require_alike(OperandName::out, spec_.out, 0);
+}
+
+void Validation::Op::check_on_accumulator(const TensorHandle& out) const {
+  for (const command::Operand& operand : spec_.operands) {
+    if (operand.name == OperandName::src && !operand.handle.same_view(out)) {
+      refuse(fmt::format("src {} must name the accumulator; give the gemm's out {}",
+                         operand.handle.describe(), out.describe()));
+    }
+  }
+  if (spec_.has_out && !spec_.out.same_view(out)) {
+    refuse(fmt::format("out {} must name the accumulator; give the gemm's out {}",
+                       spec_.out.describe(), out.describe()));
+  }
+  const TensorHandle* other = spec_.operand(OperandName::other);
+  if (other == nullptr) return;
+  if (!other->pinned()) {
+    refuse(fmt::format("other {} is in HBM; epilogue operands must lie in TCM, load it first",
+                       other->describe()));
+  }
+  const Index m = out.shape.rows();
+  const Index n = out.shape.cols();
+  const Shape& shape = other->shape;
+  const bool per_column = shape == Shape::vector(n);
+  const bool other_forms = shape == out.shape || shape == Shape::matrix(m, 1) ||
+                           shape == Shape::vector(1) || shape == Shape::matrix(1, 1);
+  const bool only_per_column = info().shape == OpShape::col_vector;
+  if (!per_column && (only_per_column || !other_forms)) {
+    refuse(fmt::format(
+        "other {} does not fit out {}: its shape must be {}", other->describe(), out.describe(),
+        only_per_column ? fmt::format("({},), one entry a column", n)
+                        : fmt::format("({}, {}), ({},), ({}, 1) or (1,)", m, n, n, m)));
+  }
+  // A tile of `out` is stored before the next tile reads `other`.
+  if (other->range().overlaps(out.range()) && !same_tiles(*other, out)) {
+    refuse(fmt::format("other {} overlaps out {} in part; use the same tensor or separate ones",
+                       other->describe(), out.describe()));
+  }
+}
+
+void check_gemm_operands(std::string_view where, const TensorHandle& a, const TensorHandle& b) {
+  if (!are_gemm_operands(a, b)) refuse_gemm_operands(where, a, b);
+}
+
+bool Validation::is_sound(const TensorHandle& handle) const {
+  // A default shape has rank 0 and no entries.
+  if (handle.id == 0 || handle.id >= next_id_) return false;
+  if (handle.shape.rows() < 1 || handle.shape.cols() < 1) return false;
+  return handle.pinned() ? scratch_.is_live(handle) : handle.range().end <= target_.hbm_bytes;
+}
+
+std::string Validation::problem_of(const TensorHandle& handle) const {
+  if (handle.id == 0 || handle.id >= next_id_) {
+    return fmt::format("{} was not made by this context; use its own tensors", handle.describe());
+  }
+  for (int axis = 0; axis < 2; ++axis) {
+    if (axis < std::max(handle.shape.rank(), 1) && handle.shape[axis] < 1) {
+      return fmt::format("{}: dimension {} is {}; it must be at least 1", handle.describe(), axis,
+                         handle.shape[axis]);
+    }
+  }
+  if (!handle.pinned()) {
+    return fmt::format(
+        "{} at {:#x} ends at {:#x}, beyond the {} bytes of HBM; give an address "
+        "in [0, {:#x})",
+        handle.describe(), handle.addr, handle.range().end, target_.hbm_bytes, target_.hbm_bytes);
+  }
+  if (scratch_.region().contains(handle.range())) {
+    return fmt::format("{} is used after its scratch scope ended; allocate it outside the scope",
+                       handle.describe());
+  }
+  return fmt::format("{} at {:#x} lies outside the scratch [{:#x}, {:#x})", handle.describe(),
+                     handle.addr, scratch_.region().begin, scratch_.region().end);
+}
+
+void Validation::check_handle(const TensorHandle& handle, std::string_view what) const {
+  if (!is_sound(handle)) refuse(what, problem_of(handle));
+}
+
+void Validation::check_handles(const Op& op) const {
+  for (const command::Operand& operand : op->operands) {
+    if (is_sound(operand.handle)) continue;
+    op.refuse(fmt::format("{} {}", to_string(operand.name), problem_of(operand.handle)));
+  }
+  if (op->has_out && !is_sound(op->out)) op.refuse("out " + problem_of(op->out));
+}
+
+void Validation::check_in_tcm(const Op& op) const {
+  for (std::size_t i = 0; i < op->operands.size(); ++i) {
+    if (!op.in(i).pinned()) {
+      op.refuse(op.name(i) + " is in HBM; it must lie in TCM, load it first");
+    }
+  }
+  if (!op->out.pinned()) {
+    op.refuse(op.out_name() + " is in HBM; it must lie in TCM, store it afterwards");
+  }
+}
+
+void Validation::check_gemm(const Op& op) const {
+  const TensorHandle& a = op.in(0);
+  const TensorHandle& b = op.in(1);
+  const TensorHandle& out = op->out;
+  if (!are_gemm_operands(a, b)) refuse_gemm_operands(op.where(), a, b);
+  const Index m = a.shape.rows();
+  const Index k = a.shape.cols();
+  const Index n = b.shape.cols();
+  if (out.shape != Shape::matrix(m, n)) {
+    op.refuse(fmt::format("{} does not fit {} times {}: {}", op.out_name(), op.name(0), op.name(1),
+                          first_difference(out.shape, Shape::matrix(m, n))));
+  }
+  if (!fits(op->extras[0], ExtraName::m, m) || !fits(op->extras[1], ExtraName::k, k) ||
+      !fits(op->extras[2], ExtraName::n, n)) {
+    op.refuse(fmt::format("extras m, k, n are {}, {}, {}; {} and {} make them {}, {}, {}",
+                          op->extras[0].bits, op->extras[1].bits, op->extras[2].bits, op.name(0),
+                          op.name(1), m, k, n));
+  }
+  const Index tile_m = std::min(m, target_.tile_m);
+  const Index tile_k = std::min(k, target_.tile_k);
+  const Index tile_n = std::min(n, target_.tile_n);
+  // A tile stored early would change an input of a later tile.
+  if (tile_m < m || tile_k < k || tile_n < n) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (out.range().overlaps(op.in(i).range())) {
+        op.refuse(
+            fmt::format("{} overlaps {} and the gemm has more than one tile of {}x{}x{}; "
+                        "give a separate out",
+                        op.out_name(), op.name(i), target_.tile_m, target_.tile_k, target_.tile_n));
+      }
+    }
+  }
+  const auto streamed = [](const TensorHandle& handle, Index rows, Index cols) {
+    return handle.pinned()
+               ? 0
+               : command::bytes_of(handle.dtype, static_cast<std::uint64_t>(rows * cols));
+  };
+  const std::uint64_t bytes = streamed(a, tile_m, tile_k) + streamed(b, tile_k, tile_n);
+  if (bytes > target_.tile_buffer_bytes()) {
+    op.refuse(
+        fmt::format("streamed tiles of {} and {} take {} bytes, a tile buffer has {}; load "
+                    "an operand first, or use smaller tiles",
+                    op.name(0), op.name(1), bytes, target_.tile_buffer_bytes()));
+  }
+}
+
+void Validation::check_rw_handles(const command::CompositeCmd& command, const OpSpec* gemm) const {
+  const auto& handles = command.rw_handles;
+  for (std::size_t i = 0; i < handles.size(); ++i) {
+    check_handle(handles[i], "composite: rw handle");
+    if (!handles[i].pinned() && (gemm == nullptr || !handles[i].same_view(gemm->out))) {
+      refuse("composite",
+             fmt::format("rw handle {} is in HBM; it must lie in TCM", handles[i].describe()));
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (handles[i].id == handles[j].id) {
+        refuse("composite",
+               fmt::format("rw handle {} is given twice; give each once", handles[i].describe()));
+      }
+    }
+  }
+}
+
+void Validation::check(const command::CompositeCmd& command) const {
+  const auto& ops = command.ops;
+  if (ops.empty()) refuse("composite", "the op list is empty; give at least one op");
+  std::size_t g = ops.size();  // index of the gemm, if there is one
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].kind != OpKind::gemm) continue;
+    if (g < ops.size()) {
+      refuse("composite", fmt::format("ops {} and {} are gemms; at most one is allowed, issue "
+                                      "two composites",
+                                      g, i));
+    }
+    g = i;
+  }
+  const OpSpec* gemm = g < ops.size() ? &ops[g] : nullptr;
+
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const Op op(ops[i], i);
+    if (op->on_accumulator() && i <= g) {
+      op.refuse(
+          fmt::format("scope {} needs a gemm before it; {}", to_string(op->scope),
+                      gemm == nullptr ? "this composite has none" : fmt::format("it is op {}", g)));
+    }
+    op.check_form();
+    check_handles(op);
+    if (i == g) {
+      check_gemm(op);
+    } else if (op->on_accumulator()) {
+      op.check_on_accumulator(gemm->out);
+    } else {
+      if (gemm != nullptr && i > g && !gemm->out.pinned() &&
+          op->out.range().overlaps(gemm->out.range())) {
+        op.refuse(
+            fmt::format("rewrites {} after the tile loop, which is in HBM; give the gemm an "
+                        "out in TCM and store it afterwards",
+                        op.out_name()));
+      }
+      const bool streams = gemm == nullptr && i == 0 && target_.math_head_from_hbm;  // R5.5
+      if (!streams) check_in_tcm(op);
+      op.check_kernel_shapes();
+    }
+  }
+  check_rw_handles(command, gemm);
+}
+
+void Validation::check(const command::MathCmd& command) const {
+  const Op op(command.op);
+  if (op->kind == OpKind::gemm || op->on_accumulator()) {
+    op.refuse("is no MATH command; use a composite");
+  }
+  op.check_form();
+  check_handles(op);
+  check_in_tcm(op);
+  op.check_kernel_shapes();
+}
+
+void Validation::check(const command::GemmCmd& command) const {
+  const Op op(command.op);
+  op.check_form();
+  check_handles(op);
+  check_in_tcm(op);
+  check_gemm(op);
+}
+
+void Validation::check_transfer(const char* name, const TensorHandle& src,
+                                const TensorHandle& dst) const {
+  check_handle(src, name);
+  check_handle(dst, name);
+  if (src.shape != dst.shape) {
+    refuse(name, fmt::format("source {} does not fit destination {}: {}", src.describe(),
+                             dst.describe(), first_difference(src.shape, dst.shape)));
+  }
+  if (src.dtype != dst.dtype) {
+    refuse(name, fmt::format("source {} and destination {} differ in dtype; DMA does not convert",
+                             src.describe(), dst.describe()));
+  }
+  // DMA moves rows; it does not transpose.
+  if (is_column_major(src) != is_column_major(dst)) {
+    refuse(name, fmt::format("{} is a transposed view and {} is not; move it as it lies and take "
+                             ".t() of the result",
+                             (is_column_major(src) ? src : dst).describe(),
+                             (is_column_major(src) ? dst : src).describe()));
+  }
+}
+
+void Validation::check(const command::DmaReadCmd& command) const {
+  if (command.src.pinned()) {
+    refuse("load", fmt::format("source {} is in TCM already; load takes a tensor in HBM",
+                               command.src.describe()));
+  }
+  if (!command.dst.pinned()) {
+    refuse("load",
+           fmt::format("destination {} is in HBM; it must lie in TCM", command.dst.describe()));
+  }
+  check_transfer("load", command.src, command.dst);
+}
+
+void Validation::check(const command::DmaWriteCmd& command) const {
+  if (!command.src.pinned()) {
+    refuse("store", fmt::format("source {} is in HBM; store takes a tensor in TCM, load it first",
+                                command.src.describe()));
+  }
+  if (command.dst.pinned()) {
+    refuse("store", fmt::format("destination {} is in TCM; store takes a tensor in HBM, use copy",
+                                command.dst.describe()));
+  }
+  check_transfer("store", command.src, command.dst);
+}
+
+}  // namespace kernbench::tl

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "tlm_if/command/commands.hpp"
+
+namespace kernbench::command {
+
+/// The bytes a command reads and writes, as hulls of its handles (R3.3). Sorted, overlapping and
+/// touching ranges merged: the union is what counts, and a recipe's scratch slots become one range.
+struct AccessSet {
+  std::vector<ByteRange> reads;
+  std::vector<ByteRange> writes;
+
+  /// One of the two writes bytes that the other reads or writes.
+  bool conflicts_with(const AccessSet& other) const;
+  bool writes_any_of(const std::vector<ByteRange>& ranges) const;
+};
+
+/// Reads = operands that are memory (not an accumulator, R4.6); writes = outs and rw_handles
+/// (R7.1).
+AccessSet access_set(const Command& command);
+/// The same, into an existing object whose memory is reused.
+void access_set(const Command& command, AccessSet& result);
+/// The written ranges as they come: in no order, possibly overlapping.
+void append_writes(const Command& command, std::vector<ByteRange>& writes);
+
+}  // namespace kernbench::command

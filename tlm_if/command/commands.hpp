@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "tlm_if/command/inline_vector.hpp"
+#include "tlm_if/command/op_table.hpp"
+#include "tlm_if/command/tensor_handle.hpp"
+
+namespace kernbench::command {
+
+/// How often an op runs; its position relative to the gemm says when (contract 5).
+enum class Scope : std::uint8_t { kernel, k_tile, output_tile };
+std::string_view to_string(Scope scope);
+
+struct Operand {
+  OperandName name = OperandName::src;
+  TensorHandle handle;
+  friend bool operator==(const Operand& x, const Operand& y) {
+    return x.name == y.name && x.handle == y.handle;
+  }
+};
+
+/// A named 4-byte scalar (R3.5).
+struct Extra {
+  ExtraName name = ExtraName::value;
+  ExtraType type = ExtraType::u32;
+  std::uint32_t bits = 0;
+
+  static Extra u32(ExtraName name, std::uint32_t value) { return {name, ExtraType::u32, value}; }
+  static Extra i32(ExtraName name, std::int32_t value);
+  static Extra f32(ExtraName name, float value);
+  float as_f32() const;
+  std::int32_t as_i32() const;
+
+  friend bool operator==(const Extra& x, const Extra& y) {
+    return x.name == y.name && x.type == y.type && x.bits == y.bits;
+  }
+};
+
+/// One operation of a command (R3.5).
+struct OpSpec {
+  OpKind kind = OpKind::fill;
+  Scope scope = Scope::kernel;
+  InlineVector<Operand, 3> operands;
+  InlineVector<Extra, 3> extras;
+  bool has_out = false;
+  TensorHandle out;
+
+  const TensorHandle* operand(OperandName name) const;
+  const Extra* extra(ExtraName name) const;
+  std::uint64_t logical_bytes() const;
+  /// True for a k_tile or output_tile op, whose `src` and `out` name the f32 accumulator (R4.6).
+  bool on_accumulator() const { return scope != Scope::kernel; }
+};
+bool operator==(const OpSpec& x, const OpSpec& y);
+
+/// Tells one composite of a kernel from another; the producer counts its commands.
+struct CompletionHandle {
+  std::uint64_t id = 0;
+  friend bool operator==(CompletionHandle x, CompletionHandle y) { return x.id == y.id; }
+};
+
+/// A fused command: flat ops, of which at most one is a gemm (R3.6).
+struct CompositeCmd {
+  CompletionHandle completion;
+  std::vector<OpSpec> ops;
+  std::vector<TensorHandle> rw_handles;
+  bool data_op = true;  ///< false: timing as usual, no data is computed
+};
+/// HBM -> TCM.
+struct DmaReadCmd {
+  TensorHandle src, dst;
+};
+/// TCM -> HBM.
+struct DmaWriteCmd {
+  TensorHandle src, dst;
+};
+/// One op of the catalogue on TCM operands.
+struct MathCmd {
+  OpSpec op;
+};
+/// A product of TCM operands, tiled like a composite's gemm (R6.0).
+struct GemmCmd {
+  OpSpec op;
+};
+/// Scalar work on PE_CPU; bypasses the dispatch formula (R3.9).
+struct PeCpuOverheadCmd {
+  std::uint64_t cycles = 0;
+};
+
+using Command =
+    std::variant<CompositeCmd, DmaReadCmd, DmaWriteCmd, MathCmd, GemmCmd, PeCpuOverheadCmd>;
+
+bool operator==(const CompositeCmd& x, const CompositeCmd& y);
+bool operator==(const DmaReadCmd& x, const DmaReadCmd& y);
+bool operator==(const DmaWriteCmd& x, const DmaWriteCmd& y);
+bool operator==(const MathCmd& x, const MathCmd& y);
+bool operator==(const GemmCmd& x, const GemmCmd& y);
+bool operator==(const PeCpuOverheadCmd& x, const PeCpuOverheadCmd& y);
+
+/// The HW-logical size that dispatch pays for: the structural byte rule of contract 3.
+/// 0 for PeCpuOverheadCmd.
+std::uint64_t logical_bytes(const Command& command);
+
+/// `composite`, `load`, `store`, `dot`, `cpu_overhead`, or the op of a MathCmd.
+std::string_view label(const Command& command);
+
+/// A view of the ops of a command: those of a composite, or the one of a MathCmd or GemmCmd.
+struct Ops {
+  const OpSpec* first = nullptr;
+  std::size_t count = 0;
+  const OpSpec* begin() const { return first; }
+  const OpSpec* end() const { return first + count; }
+  std::size_t size() const { return count; }
+  const OpSpec& operator[](std::size_t i) const { return first[i]; }
+};
+Ops ops_of(const Command& command);
+
+}  // namespace kernbench::command

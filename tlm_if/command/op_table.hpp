@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tlm_if/command/inline_vector.hpp"
+
+namespace kernbench::command {
+
+/// The operations that engines know. For timing they are opaque labels (R1.3).
+enum class OpKind : std::uint8_t {
+  gemm,
+  rmax,
+  rsum,
+  max_elem,
+  add,
+  mul,
+  div,
+  exp_diff,
+  mul_bcast,
+  sub_bcast,
+  div_bcast,
+  mul_cols,
+  add_cols,
+  fma,
+  scale,
+  scale_add,
+  square,
+  rsqrt,
+  recip,
+  copy,
+  relu,
+  silu,
+  gelu,
+  fill,
+  mask_cols,
+  bias,
+};
+inline constexpr int kOpKinds = static_cast<int>(OpKind::bias) + 1;
+
+enum class OperandName : std::uint8_t { a, b, src, src_a, src_b, src_c, other, out };
+enum class ExtraName : std::uint8_t {
+  m,
+  k,
+  n,
+  reduce_axis,
+  bcast_axis,
+  value,
+  a,
+  b,
+  first_col,
+  rows_per_step,
+};
+enum class ExtraType : std::uint8_t { u32, i32, f32 };
+
+/// How the operands' shapes relate; what decides the shape of the result.
+enum class OpShape : std::uint8_t {
+  gemm,         ///< (m, k) x (k, n) -> (m, n)
+  reduce_row,   ///< (r, c) -> (r,)
+  elementwise,  ///< all alike
+  row_vector,   ///< src_b has one entry a row of src_a; exp_diff also takes two alike
+  col_vector,   ///< the last operand has one entry a column
+  fill,         ///< no input
+};
+
+struct ExtraInfo {
+  ExtraName name;
+  ExtraType type;
+  bool required;
+};
+
+struct OpInfo {
+  OpKind kind;
+  std::string_view name;
+  OpShape shape;
+  /// Operands of the simple or kernel-scope form, in order.
+  InlineVector<OperandName, 3> operands;
+  InlineVector<ExtraInfo, 3> extras;
+  /// Operands of the k_tile / output_tile form, `src` being the accumulator; no value: the op has
+  /// no such form (R4.6).
+  std::optional<InlineVector<OperandName, 2>> tile_operands;
+  /// The tile form names its output (the accumulator) as well: `scale` does not.
+  bool tile_out = false;
+  /// False: only an epilogue op (bias), not a simple command.
+  bool kernel_form = true;
+};
+
+const OpInfo& op_info(OpKind kind);
+std::string_view to_string(OpKind kind);
+std::string_view to_string(OperandName name);
+std::string_view to_string(ExtraName name);
+std::optional<OpKind> find_op(std::string_view name);
+/// All names, for messages about an unknown one.
+std::vector<std::string> op_names();
+
+}  // namespace kernbench::command

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "tlm_if/command/command_sink.hpp"
+
+namespace kernbench::command {
+
+struct WaitStep {
+  std::vector<ByteRange> ranges;
+};
+struct BeginRegionStep {
+  std::string name;
+};
+struct EndRegionStep {
+  std::string name;
+};
+struct ObserveStep {
+  std::string name;
+  TensorHandle handle;
+};
+using ProgramStep = std::variant<Command, WaitStep, BeginRegionStep, EndRegionStep, ObserveStep>;
+
+/// What a kernel asked of its sink, in order. Replayed, it is the same run (R3.7).
+struct Program {
+  std::vector<ProgramStep> steps;
+
+  void replay(CommandSink& sink) const;
+  /// The commands alone, in issue order.
+  std::vector<Command> commands() const;
+};
+
+/// A sink that records and never waits.
+class Recorder : public CommandSink {
+ public:
+  void issue(Command command) override;
+  void wait(const std::vector<ByteRange>& ranges) override;
+  void begin_region(std::string_view name) override;
+  void end_region(std::string_view name) override;
+  void observe(std::string_view name, const TensorHandle& handle) override;
+
+  const Program& program() const { return program_; }
+
+ private:
+  Program program_;
+};
+
+}  // namespace kernbench::command

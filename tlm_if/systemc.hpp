@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The one place that knows of differences between SystemC 2.3.4 and 3.0.
+
+#include <cstdint>
+#include <systemc>
+#include <tlm>
+
+#if defined(IEEE_1666_CPLUSPLUS) && defined(SYSTEMC_VERSION_MAJOR) && SYSTEMC_VERSION_MAJOR >= 3
+#define KERNBENCH_HAS_PROCESS(module) static_assert(true)
+#else
+/// SC_HAS_PROCESS is required by 2.3.4 and deprecated in 3.0.
+#define KERNBENCH_HAS_PROCESS(module) SC_HAS_PROCESS(module)
+#endif
+
+namespace kernbench {
+
+/// Picoseconds in the simulation's own time resolution. The model never sets the resolution; one
+/// coarser than 1 ps is refused.
+class TimeBase {
+ public:
+  TimeBase();
+
+  sc_core::sc_time to_sc_time(std::uint64_t ps) const {
+    return sc_core::sc_time::from_value(ps * ticks_per_ps_);
+  }
+  /// Rounded down where the resolution is finer than 1 ps.
+  std::uint64_t to_ps(const sc_core::sc_time& time) const { return time.value() / ticks_per_ps_; }
+  std::uint64_t now() const { return to_ps(sc_core::sc_time_stamp()); }
+
+ private:
+  std::uint64_t ticks_per_ps_;
+};
+
+}  // namespace kernbench
