@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host cost of the model: ns of CPU time per op-log row of a long decode, timing only, op log off,
-// against one timed SC_METHOD activation of the same run. Absolute times of a machine are noise; the
-// ratio is the figure. Usage: decode_cost [tiles] [repetitions]
+// against one timed SC_METHOD activation of the same run. Absolute times of a machine are noise;
+// the ratio is the figure. Usage: decode_cost [tiles] [repetitions]
 
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -88,10 +88,10 @@ Cost measure_decode(const char* variant, std::uint64_t tiles) {
   arch::TopologyConfig topology;
   const tl::Target target;
   const kernels::Kernel kernel = kernels::gqa_decode();
-  const kernels::Instance instance = kernel.make(
-      kernels::Parameters(kernel.name, kernel.parameters,
-                          {{"variant", variant}, {"s_kv", std::to_string(tiles * 64)}}),
-      target);
+  const kernels::Instance instance =
+      kernel.make(kernels::Parameters(kernel.name, kernel.parameters,
+                                      {{"variant", variant}, {"s_kv", std::to_string(tiles * 64)}}),
+                  target);
   record::Recorder recorder;  // counts rows; no sink
   EmbeddedHbm hbm("hbm", topology.hbm, 1, false);
   Pe pe("pe0", topology.pe, 0);

@@ -125,31 +125,35 @@ void EmbeddedHbm::settle() {
 }
 
 void EmbeddedHbm::finish_service() {
-  const Request served = served_;
-  serving_ = false;
-  if (!requests_.empty()) touch();
-  access(*served.payload);
-  tlm::tlm_phase phase = tlm::END_REQ;
-  sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
-  served.port->socket->nb_transport_bw(*served.payload, phase, delay);
-  if (timing_.latency() == 0) {
-    served.port->respond(*served.payload);
-    return;
-  }
-  if (responses_.empty()) response_event_.notify(time_.to_sc_time(timing_.latency()));
-  responses_.push_back({time_.now() + timing_.latency(), served.port, served.payload});
+  in_turn([this] {
+    const Request served = served_;
+    serving_ = false;
+    if (!requests_.empty()) touch();
+    access(*served.payload);
+    tlm::tlm_phase phase = tlm::END_REQ;
+    sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+    served.port->socket->nb_transport_bw(*served.payload, phase, delay);
+    if (timing_.latency() == 0) {
+      served.port->respond(*served.payload);
+      return;
+    }
+    if (responses_.empty()) response_event_.notify(time_.to_sc_time(timing_.latency()));
+    responses_.push_back({time_.now() + timing_.latency(), served.port, served.payload});
+  });
 }
 
 void EmbeddedHbm::send_responses() {
-  const std::uint64_t now = time_.now();
-  while (!responses_.empty() && responses_.front().time <= now) {
-    const Response due = responses_.front();
-    responses_.pop_front();
-    due.port->respond(*due.payload);
-  }
-  if (!responses_.empty()) {
-    response_event_.notify(time_.to_sc_time(responses_.front().time - now));
-  }
+  in_turn([this] {
+    const std::uint64_t now = time_.now();
+    while (!responses_.empty() && responses_.front().time <= now) {
+      const Response due = responses_.front();
+      responses_.pop_front();
+      due.port->respond(*due.payload);
+    }
+    if (!responses_.empty()) {
+      response_event_.notify(time_.to_sc_time(responses_.front().time - now));
+    }
+  });
 }
 
 void EmbeddedHbm::access(tlm::tlm_generic_payload& payload) {

@@ -139,19 +139,21 @@ void MemoryPort::answer(BurstPayload& payload, bool response, bool needs_end_res
 }
 
 void MemoryPort::apply_annotated() {
-  const std::uint64_t now = pe_.time.now();
-  while (!annotated_.empty() && annotated_.front().time <= now) {
-    const Annotated due = annotated_.front();
-    annotated_.erase(annotated_.begin());
-    if (due.response) {
-      respond(*due.payload, due.needs_end_resp);
-    } else {
-      accept(*due.payload);
+  in_turn([this] {
+    const std::uint64_t now = pe_.time.now();
+    while (!annotated_.empty() && annotated_.front().time <= now) {
+      const Annotated due = annotated_.front();
+      annotated_.erase(annotated_.begin());
+      if (due.response) {
+        respond(*due.payload, due.needs_end_resp);
+      } else {
+        accept(*due.payload);
+      }
     }
-  }
-  if (!annotated_.empty()) {
-    annotated_event_.notify(pe_.time.to_sc_time(annotated_.front().time - now));
-  }
+    if (!annotated_.empty()) {
+      annotated_event_.notify(pe_.time.to_sc_time(annotated_.front().time - now));
+    }
+  });
 }
 
 void MemoryPort::accept(BurstPayload& payload) {

@@ -27,29 +27,32 @@ std::string_view shown_op(const arch::StageSpec& spec) {
 
 }  // namespace
 
-record::StageRecord stage_record(const PeContext& pe, const StageTransaction& stage,
-                                 arch::Engine engine) {
+void PeContext::record(const StageTransaction& stage, arch::Engine engine, std::uint32_t channel) {
+  if (recorder == nullptr) return;
   const arch::StageSpec& spec = stage.spec;
-  record::StageRecord record;
-  record.start = stage.start;
-  record.end = stage.end;
-  record.done = stage.done;
-  record.pe = pe.index;
-  record.engine = engine;
-  record.stage = spec.kind;
-  record.op = shown_op(spec);
-  record.cmd = static_cast<std::int64_t>(stage.command);
-  record.op_index = spec.op_index;
-  record.tile = spec.tile;
-  record.bytes = spec.bytes;
-  record.elements = spec.elements;
-  if (const arch::Slice* operand = shown_operand(spec)) {
-    record.operand = command::to_string(operand->name);
-    // An output tile for HBM has no TCM address of its own while PE_TCM stores it.
-    record.has_addr = spec.kind != arch::StageKind::store || operand->addr >= command::kTcmBase;
-    record.addr = record.has_addr ? operand->addr : 0;
+  record::StageRecord row;
+  row.start = stage.start;
+  row.end = stage.end;
+  row.done = stage.done;
+  row.pe = index;
+  row.engine = engine;
+  row.channel = channel;
+  row.stage = spec.kind;
+  row.bytes = spec.bytes;
+  row.elements = spec.elements;
+  if (recorder->ordered()) {  // statistics need no more
+    row.op = shown_op(spec);
+    row.cmd = static_cast<std::int64_t>(stage.command);
+    row.op_index = spec.op_index;
+    row.tile = spec.tile;
+    if (const arch::Slice* operand = shown_operand(spec)) {
+      row.operand = command::to_string(operand->name);
+      // An output tile for HBM has no TCM address of its own while PE_TCM stores it.
+      row.has_addr = spec.kind != arch::StageKind::store || operand->addr >= command::kTcmBase;
+      row.addr = row.has_addr ? operand->addr : 0;
+    }
   }
-  return record;
+  recorder->end(stage.ticket, row);
 }
 
 }  // namespace kernbench

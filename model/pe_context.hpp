@@ -30,6 +30,9 @@ struct PeContext {
   const std::shared_ptr<SettleHub> hub;
   arch::Storage tcm;  ///< used in data mode only
 
+  /// A stage is over: its row, from the times that its transaction carries (R6.13).
+  void record(const StageTransaction& stage, arch::Engine engine, std::uint32_t channel = 0);
+
   // Set before the simulation starts.
   record::Recorder* recorder = nullptr;  ///< none: nothing is recorded
   bool data = false;
@@ -37,9 +40,5 @@ struct PeContext {
 
 /// Order of the components of a PE within a settle phase.
 enum class ComponentOrder : std::uint32_t { scheduler, cpu, gemm, math, tcm, dma };
-
-/// The record of a stage as far as its transaction tells.
-record::StageRecord stage_record(const PeContext& pe, const StageTransaction& stage,
-                                 arch::Engine engine);
 
 }  // namespace kernbench

@@ -109,13 +109,15 @@ void PeDma::grant(Channel& channel, StageTransaction& stage) {
 }
 
 void PeDma::finish_setup() {
-  const std::uint64_t now = pe_.time.now();
-  while (!setups_.empty() && setups_.front().time == now) {
-    Channel& channel = *setups_.front().channel;
-    setups_.pop_front();
-    request_burst(channel);
-  }
-  if (!setups_.empty()) setup_event_.notify(pe_.time.to_sc_time(setups_.front().time - now));
+  in_turn([this] {
+    const std::uint64_t now = pe_.time.now();
+    while (!setups_.empty() && setups_.front().time == now) {
+      Channel& channel = *setups_.front().channel;
+      setups_.pop_front();
+      request_burst(channel);
+    }
+    if (!setups_.empty()) setup_event_.notify(pe_.time.to_sc_time(setups_.front().time - now));
+  });
 }
 
 void PeDma::request_burst(Channel& channel) {
@@ -165,11 +167,7 @@ void PeDma::finish(StageTransaction& stage, const Channel& channel) {
   if (!is_write(stage) && stage.compute) {
     arch::scatter(pe_.tcm, stage.spec.out, stage.spec.operands[0], stage.bytes);
   }
-  if (pe_.recorder != nullptr) {
-    record::StageRecord record = stage_record(pe_, stage, channel.engine);
-    record.channel = channel.index;
-    pe_.recorder->end(stage.ticket, record);
-  }
+  pe_.record(stage, channel.engine, channel.index);
   send_backward(stage_in, stage, tlm::BEGIN_RESP);
 }
 

@@ -42,15 +42,15 @@ void ServerEngine::settle() {
 }
 
 void ServerEngine::complete() {
-  StageTransaction& stage = *current_;
-  current_ = nullptr;
-  busy_ = false;
-  if (stage.compute) end_compute(stage);
-  if (pe_.recorder != nullptr) {
-    pe_.recorder->end(stage.ticket, stage_record(pe_, stage, engine_));
-  }
-  if (!queue_.empty()) touch();
-  send_backward(stage_in, stage, tlm::BEGIN_RESP);
+  in_turn([this] {
+    StageTransaction& stage = *current_;
+    current_ = nullptr;
+    busy_ = false;
+    if (stage.compute) end_compute(stage);
+    pe_.record(stage, engine_);
+    if (!queue_.empty()) touch();
+    send_backward(stage_in, stage, tlm::BEGIN_RESP);
+  });
 }
 
 void ServerEngine::trace(sc_core::sc_trace_file* file) const {

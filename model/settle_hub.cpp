@@ -38,10 +38,22 @@ void SettleHub::touch(Settling& settling) {
   settling.touched_ = true;
   ++touched_count_;
   touched_[static_cast<std::size_t>(settling.phase_)].push_back(&settling);
-  if (!armed_ && !running_) {
-    armed_ = true;
-    // At the end of this evaluation phase: without a delta where nothing else is pending.
-    run_event_.notify();
+  if (!in_turn_ && !running_) arm();
+}
+
+void SettleHub::arm() {
+  if (armed_) return;
+  armed_ = true;
+  run_event_.notify();  // at the end of this evaluation phase
+}
+
+void SettleHub::end_turn() {
+  in_turn_ = false;
+  if (touched_count_ == 0) return;
+  if (sc_core::sc_pending_activity_at_current_time()) {
+    arm();
+  } else {
+    settle_all();
   }
 }
 
@@ -52,6 +64,7 @@ void SettleHub::settle(Settling& settling) {
 }
 
 void SettleHub::run() {
+  armed_ = false;
   const std::uint64_t instant = sc_core::sc_time_stamp().value();
   rounds_ = instant == instant_ ? rounds_ + 1 : 0;
   instant_ = instant;
@@ -63,10 +76,14 @@ void SettleHub::run() {
     return;
   }
   if (sc_core::sc_pending_activity_at_current_time()) {
+    armed_ = true;
     run_event_.notify(sc_core::SC_ZERO_TIME);
-    return;
+  } else {
+    settle_all();
   }
-  armed_ = false;
+}
+
+void SettleHub::settle_all() {
   running_ = true;
   for (auto& touched : touched_) {
     while (!touched.empty()) {

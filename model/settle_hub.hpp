@@ -30,6 +30,10 @@ class Settling {
 
  protected:
   void touch();
+  /// The body of one of the component's own processes. What it touches is settled at its end, right
+  /// there if nothing else is pending at this time: the hub's own process need not be woken.
+  template <class Body>
+  void in_turn(Body body);
 
  private:
   friend class SettleHub;
@@ -57,21 +61,32 @@ class SettleHub : public sc_core::sc_module, public std::enable_shared_from_this
  private:
   friend class Settling;
   void touch(Settling& settling);
-  void settle(Settling& settling);
+  void arm();
+  void end_turn();
   void run();
+  void settle_all();
+  void settle(Settling& settling);
 
   sc_core::sc_event run_event_;
   std::array<std::vector<Settling*>, kSettlePhases> touched_;
   std::vector<Settling*> batch_;
   std::uint32_t touched_count_ = 0;
-  bool armed_ = false;
+  bool armed_ = false;    // the hub's process will run
+  bool in_turn_ = false;  // end_turn() will be called
   bool running_ = false;
   std::uint64_t instant_ = 0;  // raw sc_time value
-  std::uint32_t rounds_ = 0;   // at that instant
+  std::uint32_t rounds_ = 0;   // of the hub's process, at that instant
 };
 
 inline void Settling::touch() {
   if (!touched_) hub_->touch(*this);
+}
+
+template <class Body>
+void Settling::in_turn(Body body) {
+  hub_->in_turn_ = true;
+  body();
+  hub_->end_turn();
 }
 
 }  // namespace kernbench

@@ -140,14 +140,7 @@ Rational operator+(const Rational& x, const Rational& y) {
                  static_cast<Wide>(x.den_) * y.den_);
 }
 
-std::uint64_t mul_div_round(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
-  std::uint64_t product = 0;
-  if (!__builtin_mul_overflow(a, b, &product)) {
-    if (c == 1) return product;
-    const std::uint64_t quotient = product / c;
-    const std::uint64_t rest = product % c;
-    return quotient + (rest >= c - rest ? 1 : 0);
-  }
+std::uint64_t wide_mul_div_round(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   const Wide wide = static_cast<Wide>(a) * b;
   const Wide quotient = wide / c;
   const Wide rest = wide % c;

@@ -42,7 +42,15 @@ class Rational {
   std::uint64_t den_ = 1;
 };
 
+std::uint64_t wide_mul_div_round(std::uint64_t a, std::uint64_t b, std::uint64_t c);
+
 /// floor(a * b / c + 1/2); throws std::overflow_error if that does not fit 64 bits.
-std::uint64_t mul_div_round(std::uint64_t a, std::uint64_t b, std::uint64_t c);
+inline std::uint64_t mul_div_round(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+  std::uint64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) return wide_mul_div_round(a, b, c);
+  if (c == 1) return product;
+  const std::uint64_t rest = product % c;
+  return product / c + (rest >= c - rest ? 1 : 0);
+}
 
 }  // namespace kernbench::arch

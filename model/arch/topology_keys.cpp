@@ -339,8 +339,8 @@ std::vector<TopologyKey> make_keys() {
 }  // namespace
 
 const std::vector<TopologyKey>& topology_keys() {
-  static const std::vector<TopologyKey> keys = make_keys();
-  return keys;
+  static const std::vector<TopologyKey> kKeys = make_keys();
+  return kKeys;
 }
 
 const TopologyKey* find_topology_key(std::string_view path) {

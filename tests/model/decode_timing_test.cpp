@@ -25,9 +25,11 @@ arch::TopologyConfig single_pe_ns() {
   return topology;
 }
 
-// #1(0) cold with scale (365.375), then a tile of 478 = 144 (K) + 144 (V) + 100 latency + 36 + 32 ...
-// as contract 13 has it, and 378 for the last #2.
-TEST(DecodeTiming, Opt2Total1) { EXPECT_EQ(decode("opt2", 1).region_ps("loop"), 365375u + 378000u); }
+// #1(0) cold with scale (365.375), then a tile of 478 = 144 (K) + 144 (V) + 100 latency + 36 + 32
+// ... as contract 13 has it, and 378 for the last #2.
+TEST(DecodeTiming, Opt2Total1) {
+  EXPECT_EQ(decode("opt2", 1).region_ps("loop"), 365375u + 378000u);
+}
 TEST(DecodeTiming, Opt2Total2) {
   EXPECT_EQ(decode("opt2", 2).region_ps("loop"), 365375u + 478000u + 378000u);
 }
@@ -80,13 +82,16 @@ TEST(DecodeTiming, DispatchCyclesPerTileOpt1) {
   EXPECT_EQ(dispatch_cycles_per_tile(decode("opt1", 16), 16, test::single_pe()), 144.375);
 }
 TEST(DecodeTiming, DispatchCyclesPerTileNs) {
-  EXPECT_EQ(dispatch_cycles_per_tile(decode("opt3", 16, single_pe_ns()), 16, single_pe_ns()), 412.0);
+  EXPECT_EQ(dispatch_cycles_per_tile(decode("opt3", 16, single_pe_ns()), 16, single_pe_ns()),
+            412.0);
 }
 TEST(DecodeTiming, DispatchCyclesPerTileNsOpt2) {
-  EXPECT_EQ(dispatch_cycles_per_tile(decode("opt2", 16, single_pe_ns()), 16, single_pe_ns()), 158.0);
+  EXPECT_EQ(dispatch_cycles_per_tile(decode("opt2", 16, single_pe_ns()), 16, single_pe_ns()),
+            158.0);
 }
 TEST(DecodeTiming, DispatchCyclesPerTileNsOpt1) {
-  EXPECT_EQ(dispatch_cycles_per_tile(decode("opt1", 16, single_pe_ns()), 16, single_pe_ns()), 193.5);
+  EXPECT_EQ(dispatch_cycles_per_tile(decode("opt1", 16, single_pe_ns()), 16, single_pe_ns()),
+            193.5);
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ TEST(GemmTiming, PinnedB) {
 
 // d_i = max(d_(i-1), e_(i-B)) + Kd; a_i = d_i + L; f_i = max(f_(i-1), a_i) + F;
 // e_i = max(e_(i-1), f_i) + g; then + 42.875 dispatch + 2 last STORE. 16 n-tiles of 8x128x64.
-void check_recurrence(std::uint32_t buffers, std::uint64_t fill_cycles, std::uint64_t expected_e16) {
+void check_recurrence(std::uint32_t buffers, std::uint64_t fill_cycles,
+                      std::uint64_t expected_e16) {
   arch::TopologyConfig topology = test::single_pe();
   topology.pe.gemm.tile_n = 64;
   topology.pe.scheduler.tile_buffers = buffers;
@@ -76,16 +77,15 @@ TEST(GemmTiming, Recurrence16TilesB3) { check_recurrence(3, 0, 2472000); }
 TEST(GemmTiming, Recurrence16TilesSlowGemmB2) { check_recurrence(2, 368, 6680000); }
 TEST(GemmTiming, Recurrence16TilesSlowGemmB3) { check_recurrence(3, 368, 6680000); }
 
-// With out in HBM the write of tile i (1024 B / 128 = 8 ns at the shared server) falls into the read
-// of tile i + 2, which takes 8 ns longer: tiles 1 to 14 do, for 15 and 16 there is no such read.
-// Total: 42.875 + 16 * 144 + 14 * 8 + 100 + 36 + 32 + 2 + (16 + 8 + 100).
+// With out in HBM the write of tile i (1024 B / 128 = 8 ns at the shared server) falls into the
+// read of tile i + 2, which takes 8 ns longer: tiles 1 to 14 do, for 15 and 16 there is no such
+// read. Total: 42.875 + 16 * 144 + 14 * 8 + 100 + 36 + 32 + 2 + (16 + 8 + 100).
 TEST(GemmTiming, EarlierWritesDelayLaterReadsBy8ns) {
   arch::TopologyConfig topology = test::single_pe();
   topology.pe.gemm.tile_n = 64;
   const BenchResult result = gemm(topology, {{"n", "1024"}, {"b", "hbm"}, {"out", "hbm"}});
-  const auto reads = test::select(result.rows, [](const OpLogRow& row) {
-    return row.stage == "dma_read" && row.tile_n >= 0;
-  });
+  const auto reads = test::select(
+      result.rows, [](const OpLogRow& row) { return row.stage == "dma_read" && row.tile_n >= 0; });
   ASSERT_EQ(reads.size(), 16u);
   for (std::size_t i = 0; i < 16; ++i) {
     EXPECT_EQ(reads[i].end - reads[i].start, i < 2 ? 144000u : 152000u) << i;
