@@ -36,3 +36,8 @@ if(NOT KERNBENCH_SYSTEMC_LINKS)
     "(Debian's libsystemc-dev is). The linker said:\n${_systemc_link_output}")
 endif()
 message(STATUS "SystemC: ${KERNBENCH_SYSTEMC_FROM}, links as C++17")
+
+if(KERNBENCH_SANITIZE)
+  target_sources(kernbench_systemc INTERFACE
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${KernBench_SOURCE_DIR}/tlm_if/sanitizer_stack.cpp>)
+endif()

@@ -100,6 +100,11 @@ Instance make(const Parameters& parameters, const tl::Target& target) {
     instance.tensors.push_back({"out", {p.m, p.n}, {p.m, p.n}, tl::f16, Direction::out});
   }
   instance.body = [p](tl::Context& tl, const std::vector<tl::Tensor>& bound) { run(tl, p, bound); };
+  const auto tiles = [](Index size, Index tile) {
+    return static_cast<std::uint64_t>((size + tile - 1) / tile);
+  };
+  instance.tiles =
+      tiles(p.m, target.tile_m) * tiles(p.k, target.tile_k) * tiles(p.n, target.tile_n);
   instance.reference = [p, tile_k = target.tile_k](const HostTensors& inputs) {
     return reference(p, tile_k, inputs);
   };

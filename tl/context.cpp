@@ -43,9 +43,8 @@ Context::Context(const Target& target, command::CommandSink& sink, const RecipeT
   }
 }
 
-const TensorHandle& Context::own(const Tensor& tensor, std::string_view where,
-                                 std::string_view what) const {
-  if (tensor.owner() == this) return tensor.handle();
+void Context::refuse_foreign(const Tensor& tensor, std::string_view where,
+                             std::string_view what) const {
   if (tensor.owner() == nullptr) {
     throw InputError(
         fmt::format("{}: {} is an empty tensor; make it with this context first", where, what));
@@ -55,16 +54,24 @@ const TensorHandle& Context::own(const Tensor& tensor, std::string_view where,
                   what, tensor.handle().describe()));
 }
 
-void Context::check_live(const TensorHandle& handle) const {
-  Validation(target_, scratch_, next_id_).check_handle(handle, "view");
+void Context::refuse_ended(const Tensor& tensor, std::string_view where,
+                           std::string_view what) const {
+  throw InputError(fmt::format("{}: {}{}{}", where, what, what.empty() ? "" : " ",
+                               scope_ended(tensor.handle())));
 }
 
-TensorHandle Context::allocate(const Shape& shape, DType dtype, const std::string& name,
-                               CallSite site) {
+Tensor Context::adopt(const TensorHandle& handle) {
+  return {handle, this,
+          handle.pinned() ? scratch_.find(handle).value_or(Scratch::Lease{}) : Scratch::Lease{}};
+}
+
+Tensor Context::allocate(const Shape& shape, DType dtype, const command::Name& name,
+                         CallSite site) {
   TensorHandle handle = command::make_handle(next_id_, 0, shape, dtype, command::Space::tcm, name);
-  handle.addr = scratch_.allocate(handle.bytes(), handle.id, name, site);
+  const Scratch::Block block = scratch_.allocate(handle.bytes(), handle.id, name, site);
+  handle.addr = block.addr;
   ++next_id_;
-  return handle;
+  return {handle, this, block.lease};
 }
 
 void Context::release_to(Scratch::Mark mark) {
@@ -75,44 +82,46 @@ void Context::release_to(Scratch::Mark mark) {
   scratch_.release(mark);
 }
 
-void Context::issue(command::Command command) {
-  writes_.clear();
-  command::append_writes(command, writes_);
-  for (const command::ByteRange& range : writes_) produced_.add(range);
+template <class Cmd>
+void Context::issue(Cmd&& command) {
+  const command::Address top = scratch_.mark().top;
+  command::for_each_write(command, [&](const TensorHandle& handle) {
+    // Nobody can name a recipe's scratch, which has been released by now.
+    if (handle.addr < top) produced_.add(handle.range());
+  });
   ++issued_;
-  sink_.issue(std::move(command));
+  sink_.issue(std::forward<Cmd>(command));
 }
 
 // ---- data ----
 
 Tensor Context::ref(command::Address addr, const Shape& shape, DType dtype, std::string_view name) {
-  TensorHandle handle =
+  const TensorHandle handle =
       command::make_handle(next_id_, addr, shape, dtype, command::Space::hbm, name);
   ++next_id_;
   Validation(target_, scratch_, next_id_).check_handle(handle, "ref");
-  return adopt(std::move(handle));
+  return {handle, this, {}};
 }
 
 Tensor Context::load(const Tensor& src, CallSite site) {
   Attempt attempt(*this);
-  command::DmaReadCmd command;
-  command.src = own(src, "load", "source");
-  command.dst = allocate(command.src.shape, command.src.dtype, command.src.name, site);
+  const TensorHandle& handle = own(src, "load", "source");
+  const Tensor result = allocate(handle.shape, handle.dtype, handle.name, site);
+  const command::DmaReadCmd command{handle, result.handle()};
   Validation(target_, scratch_, next_id_).check(command);
-  Tensor result = adopt(command.dst);
-  issue(std::move(command));
+  issue(command);
   attempt.done();
   return result;
 }
 
 void Context::store(const Tensor& dst, const Tensor& src) {
-  command::DmaWriteCmd command{own(src, "store", "source"), own(dst, "store", "destination")};
+  const command::DmaWriteCmd command{own(src, "store", "source"), own(dst, "store", "destination")};
   Validation(target_, scratch_, next_id_).check(command);
-  issue(std::move(command));
+  issue(command);
 }
 
 Tensor Context::empty(const Shape& shape, DType dtype, CallSite site) {
-  return adopt(allocate(shape, dtype, {}, site));
+  return allocate(shape, dtype, {}, site);
 }
 
 Tensor Context::zeros(const Shape& shape, DType dtype, CallSite site) {
@@ -139,14 +148,13 @@ Tensor Context::dot(const Tensor& a, const Tensor& b, const Out& out, CallSite s
   const TensorHandle& b_handle = own(b, "dot", "b");
   check_gemm_operands("dot", a_handle, b_handle);
   const Shape shape = Shape::matrix(a_handle.shape.rows(), b_handle.shape.cols());
-  const TensorHandle result = out.tensor_
-                                  ? own(*out.tensor_, "dot", "out")
-                                  : allocate(shape, out.dtype_.value_or(a_handle.dtype), {}, site);
-  command::GemmCmd command{make_gemm(a_handle, b_handle, result)};
+  Tensor result =
+      out.tensor_ ? *out.tensor_ : allocate(shape, out.dtype_.value_or(a_handle.dtype), {}, site);
+  command::GemmCmd command{make_gemm(a_handle, b_handle, own(result, "dot", "out"))};
   Validation(target_, scratch_, next_id_).check(command);
   issue(std::move(command));
   attempt.done();
-  return adopt(result);
+  return result;
 }
 
 Tensor Context::math(OpKind kind, std::initializer_list<const Tensor*> inputs,
@@ -160,18 +168,17 @@ Tensor Context::math(OpKind kind, std::initializer_list<const Tensor*> inputs,
   std::size_t i = 0;
   for (const Tensor* input : inputs) {
     const command::OperandName name = info.operands[i++];
-    command::Operand& operand = op.operands.grow();
-    operand.name = name;
-    operand.handle = own(*input, info.name, to_string(name));
+    op.operands.emplace_back(name, own(*input, info.name, to_string(name)));
   }
   push_axis_extras(op);
   for (const auto& [name, value] : extras) op.extras.push_back(make_extra(info, name, value));
+  Tensor result =
+      out.tensor_
+          ? *out.tensor_
+          : allocate(result_shape(op), out.dtype_.value_or(op.operands[0].handle.dtype), {}, site);
   op.has_out = true;
-  op.out = out.tensor_ ? own(*out.tensor_, info.name, "out")
-                       : allocate(result_shape(op),
-                                  out.dtype_.value_or(op.operands[0].handle.dtype), {}, site);
+  op.out = own(result, info.name, "out");
   Validation(target_, scratch_, next_id_).check(command);
-  Tensor result = adopt(op.out);
   issue(std::move(command));
   attempt.done();
   return result;
@@ -261,10 +268,10 @@ Tensor Context::emit(const Builder& builder, CallSite site) {
   Lowering::Result lowered = Lowering(*this, site).lower(builder);
   lowered.command.completion.id = issued_;
   Validation(target_, scratch_, next_id_).check(lowered.command);
-  issue(std::move(lowered.command));
   release_to(lowered.kept);
+  issue(std::move(lowered.command));
   attempt.done();
-  return adopt(std::move(lowered.out));
+  return lowered.out;
 }
 
 Tensor Context::composite(const GemmBuilder& builder, CallSite site) { return emit(builder, site); }
@@ -276,25 +283,25 @@ Tensor Context::composite(const MathBuilder& builder, CallSite site) { return em
 Tensor Context::composite(std::vector<OpSpec> ops, std::vector<TensorHandle> rw_handles,
                           bool data_op) {
   command::CompositeCmd command{{issued_}, std::move(ops), std::move(rw_handles), data_op};
-  Validation(target_, scratch_, next_id_).check(command);
+  const Validation validation(target_, scratch_, next_id_);
+  validation.check_form(command);
+  validation.check(command);
   TensorHandle out = command.ops.back().out;
   for (const OpSpec& op : command.ops) {
     if (op.kind == OpKind::gemm) out = op.out;
   }
   issue(std::move(command));
-  return adopt(std::move(out));
+  return adopt(out);
 }
 
 // ---- control ----
 
 template <class Tensors>
 void Context::wait_for(const Tensors& tensors) {
-  const Validation validation(target_, scratch_, next_id_);
   std::vector<command::ByteRange> ranges;
   ranges.reserve(tensors.size());
   for (const Tensor& tensor : tensors) {
     const TensorHandle& handle = own(tensor, "wait", "tensor");
-    validation.check_handle(handle, "wait");
     ranges.push_back(handle.range());
     if (!produced_.overlaps(ranges.back())) {
       throw InputError(
@@ -312,9 +319,7 @@ void Context::wait(const std::vector<Tensor>& tensors) { wait_for(tensors); }
 void Context::cpu_overhead(std::uint64_t cycles) { issue(command::PeCpuOverheadCmd{cycles}); }
 
 void Context::observe(std::string_view name, const Tensor& tensor) {
-  const TensorHandle& handle = own(tensor, "observe", "tensor");
-  Validation(target_, scratch_, next_id_).check_handle(handle, "observe");
-  sink_.observe(name, handle);
+  sink_.observe(name, own(tensor, "observe", "tensor"));
 }
 
 Context::Region Context::region(std::string_view name) {

@@ -185,13 +185,27 @@ class Context {
   friend class Lowering;
   class Attempt;
 
-  Tensor adopt(command::TensorHandle handle) { return Tensor(std::move(handle), this); }
-  /// The tensor's handle, if it is one of this context.
+  /// The tensor of a handle that is sound: in HBM, or in a live allocation.
+  Tensor adopt(const command::TensorHandle& handle);
+  /// The tensor's handle, if it is one of this context and its scratch scope has not ended; else an
+  /// InputError that begins with `where` and `what`. The views and results of the context's own
+  /// calls lie where they should: nothing else can be wrong with a single tensor.
   const command::TensorHandle& own(const Tensor& tensor, std::string_view where,
+                                   std::string_view what) const {
+    if (tensor.owner() != this) refuse_foreign(tensor, where, what);
+    check_live(tensor, where, what);
+    return tensor.handle();
+  }
+  void check_live(const Tensor& tensor, std::string_view where, std::string_view what) const {
+    if (tensor.handle_.pinned() && !scratch_.is_live(tensor.lease_)) {
+      refuse_ended(tensor, where, what);
+    }
+  }
+  [[noreturn]] void refuse_foreign(const Tensor& tensor, std::string_view where,
                                    std::string_view what) const;
-  void check_live(const command::TensorHandle& handle) const;
-  command::TensorHandle allocate(const Shape& shape, DType dtype, const std::string& name,
-                                 CallSite site);
+  [[noreturn]] void refuse_ended(const Tensor& tensor, std::string_view where,
+                                 std::string_view what) const;
+  Tensor allocate(const Shape& shape, DType dtype, const command::Name& name, CallSite site);
   void release_to(Scratch::Mark mark);
   Tensor math(command::OpKind kind, std::initializer_list<const Tensor*> inputs,
               std::initializer_list<std::pair<command::ExtraName, double>> extras, const Out& out,
@@ -200,7 +214,8 @@ class Context {
   Tensor emit(const Builder& builder, CallSite site);
   template <class Tensors>
   void wait_for(const Tensors& tensors);
-  void issue(command::Command command);
+  template <class Cmd>
+  void issue(Cmd&& command);
 
   Target target_;
   command::CommandSink& sink_;
@@ -208,8 +223,7 @@ class Context {
   Scratch scratch_;
   command::HandleId next_id_ = 1;
   std::uint64_t issued_ = 0;
-  RangeSet produced_;                       // bytes that an issued command writes
-  std::vector<command::ByteRange> writes_;  // of the command being issued; kept for its memory
+  RangeSet produced_;  // bytes that an issued command writes
 };
 
 using ScratchScope = Context::ScratchScope;

@@ -39,26 +39,18 @@ double scalar_of(const Argument& argument, std::string_view where) {
   refuse(where, fmt::format("'{}' is a number, but a tensor was given", argument.name));
 }
 
-void refuse_repeated(const Arguments& arguments, std::string_view where) {
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (arguments[i].name == arguments[j].name) {
-        refuse(where, fmt::format("'{}' is given twice", arguments[i].name));
-      }
-    }
-  }
+// Not an argument: push_axis_extras() knows it.
+bool follows_from_op(command::ExtraName name) {
+  return name == command::ExtraName::reduce_axis || name == command::ExtraName::bcast_axis;
 }
 
-void add_once(std::vector<TensorHandle>& handles, const TensorHandle& handle) {
-  const bool known = std::any_of(handles.begin(), handles.end(), [&](const TensorHandle& other) {
-    return other.same_view(handle);
-  });
-  if (!known) handles.push_back(handle);
+bool is_among(const std::vector<TensorHandle>& handles, const TensorHandle& handle) {
+  return std::any_of(handles.begin(), handles.end(),
+                     [&](const TensorHandle& other) { return other.same_view(handle); });
 }
 
 // The gemm's `src` and `out` operands in tile ops name the accumulator: no memory access (R4.6).
-bool reads(const OpSpec& op, const TensorHandle& handle) {
-  const command::ByteRange range = handle.range();
+bool reads(const OpSpec& op, const command::ByteRange& range) {
   return std::any_of(op.operands.begin(), op.operands.end(), [&](const command::Operand& operand) {
     if (op.on_accumulator() && operand.name == OperandName::src) return false;
     return operand.handle.range().overlaps(range);
@@ -66,6 +58,54 @@ bool reads(const OpSpec& op, const TensorHandle& handle) {
 }
 
 }  // namespace
+
+/// The arguments of a call, looked up by name: at once if they come in the declared order.
+class Lowering::ArgumentList {
+ public:
+  /// `where` begins the messages.
+  ArgumentList(const Arguments& arguments, std::string_view where)
+      : arguments_(arguments), where_(where) {}
+
+  /// Null if there is none of that name. A name is asked for once.
+  const Argument* find(std::string_view name) {
+    if (used_ < arguments_.size() && arguments_[used_].name == name) return &arguments_[used_++];
+    for (const Argument& argument : arguments_) {
+      if (argument.name != name) continue;
+      ++used_;
+      return &argument;
+    }
+    return nullptr;
+  }
+  [[noreturn]] void refuse_missing(std::string_view what, std::string_view name) const {
+    refuse_repeated();
+    refuse(where_, fmt::format("{} '{}' is missing", what, name));
+  }
+  bool all_used() const { return used_ == arguments_.size(); }
+  /// One is given twice, or is none of `valid`.
+  [[noreturn]] void refuse_unused(const std::vector<std::string>& valid) const {
+    refuse_repeated();
+    const auto stray =
+        std::find_if(arguments_.begin(), arguments_.end(), [&](const Argument& argument) {
+          return std::find(valid.begin(), valid.end(), argument.name) == valid.end();
+        });
+    refuse(where_, unknown("operand", stray->name, valid));
+  }
+
+ private:
+  void refuse_repeated() const {
+    for (std::size_t i = 0; i < arguments_.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (arguments_[i].name == arguments_[j].name) {
+          refuse(where_, fmt::format("'{}' is given twice", arguments_[i].name));
+        }
+      }
+    }
+  }
+
+  const Arguments& arguments_;
+  std::string_view where_;
+  std::size_t used_ = 0;
+};
 
 /// What a recipe's computed extras may read.
 class Lowering::BoundArguments : public RecipeArguments {
@@ -105,21 +145,11 @@ Lowering::BoundRecipe Lowering::bind(const std::string& name, const Arguments& a
                      ? "is a prologue recipe; give it to .prologue()"
                      : "is an epilogue recipe; give it to .epilogue() of a gemm");
   }
-  refuse_repeated(arguments, name);
-
-  std::size_t used = 0;
-  const auto find = [&](const std::string& wanted) -> const Argument* {
-    for (const Argument& argument : arguments) {
-      if (argument.name != wanted) continue;
-      ++used;
-      return &argument;
-    }
-    return nullptr;
-  };
+  ArgumentList given(arguments, name);
   bound.values.reserve(recipe.operands.size() + recipe.slots.size());
   for (const RecipeOperand& operand : recipe.operands) {
-    const Argument* argument = find(operand.name);
-    if (argument == nullptr) refuse(name, fmt::format("operand '{}' is missing", operand.name));
+    const Argument* argument = given.find(operand.name);
+    if (argument == nullptr) given.refuse_missing("operand", operand.name);
     const TensorHandle& handle = context_.own(tensor_of(*argument, name), name, operand.name);
     if (operand.access == Access::read_write && !handle.pinned()) {  // R4.5
       refuse(name, fmt::format("RW operand '{}' is {}, in HBM; load it first", operand.name,
@@ -128,24 +158,17 @@ Lowering::BoundRecipe Lowering::bind(const std::string& name, const Arguments& a
     bound.values.push_back(handle);
   }
   for (const RecipeScalar& scalar : recipe.scalars) {
-    const Argument* argument = find(scalar.name);
-    if (argument == nullptr && !scalar.default_value) {
-      refuse(name, fmt::format("scalar '{}' is missing", scalar.name));
-    }
+    const Argument* argument = given.find(scalar.name);
+    if (argument == nullptr && !scalar.default_value) given.refuse_missing("scalar", scalar.name);
     bound.scalars.push_back(argument == nullptr ? *scalar.default_value
                                                 : scalar_of(*argument, name));
   }
-  if (used < arguments.size()) {
+  if (!given.all_used()) {
     std::vector<std::string> valid;
     for (const RecipeOperand& operand : recipe.operands) valid.push_back(operand.name);
     for (const RecipeScalar& scalar : recipe.scalars) valid.push_back(scalar.name);
-    for (const Argument& argument : arguments) {
-      if (std::find(valid.begin(), valid.end(), argument.name) == valid.end()) {
-        refuse(name, unknown("operand", argument.name, valid));
-      }
-    }
+    given.refuse_unused(valid);
   }
-  bound.layout = slot_layout(*bound.entry, bound.values);
   return bound;
 }
 
@@ -154,42 +177,46 @@ void Lowering::allocate_slots(BoundRecipe& recipe, const TensorHandle* primary) 
   const auto is_given = [&](std::size_t i) {
     return primary != nullptr && recipe.entry->primary_out == i;
   };
-  std::uint64_t bytes = recipe.layout.scratch_bytes;
+  const RecipeTable::Entry& entry = *recipe.entry;
+  std::uint64_t bytes = scratch_bytes(entry, recipe.values);
   if (primary != nullptr) bytes -= primary->bytes();
-  command::Address addr = bytes == 0 ? 0
-                                     : context_.scratch_.allocate(bytes, context_.next_id_,
-                                                                  recipe.entry->recipe.name, site_);
+  command::Address addr =
+      bytes == 0
+          ? 0
+          : context_.scratch_.allocate(bytes, context_.next_id_, entry.recipe.name, site_).addr;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (is_given(i)) {
       recipe.values.push_back(*primary);
       continue;
     }
-    const auto& [shape, dtype] = recipe.layout.slots[i];
-    recipe.values.push_back(command::make_handle(context_.next_id_++, addr, shape, dtype,
+    const SlotType type = slot_type(entry, i, recipe.values);
+    recipe.values.push_back(command::make_handle(context_.next_id_++, addr, type.shape, type.dtype,
                                                  command::Space::tcm, slots[i].name));
-    addr += recipe.values.back().bytes();
+    addr += type.bytes();
   }
 }
 
 void Lowering::expand(const BoundRecipe& recipe, std::vector<OpSpec>& ops) const {
-  const BoundArguments arguments(recipe);
-  const auto& steps = recipe.entry->steps;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const RecipeStep& step = recipe.entry->recipe.engine_seq[i];
-    const command::OpInfo& info = command::op_info(step.kind);
+  const RecipeTable::Entry& entry = *recipe.entry;
+  for (std::size_t i = 0; i < entry.steps.size(); ++i) {
+    const RecipeTable::Entry::Step& step = entry.steps[i];
+    const RecipeStep& declared = entry.recipe.engine_seq[i];
+    const command::OpInfo& info = command::op_info(declared.kind);
     OpSpec& op = ops.emplace_back();
-    op.kind = step.kind;
+    op.kind = declared.kind;
     for (std::size_t j = 0; j < info.operands.size(); ++j) {
-      command::Operand& operand = op.operands.grow();
-      operand.name = info.operands[j];
-      operand.handle = recipe.values[steps[i].inputs[j]];
+      op.operands.emplace_back(info.operands[j], recipe.values[step.inputs[j]]);
     }
-    for (const StepExtra& extra : step.extras) {
-      op.extras.push_back(
-          make_extra(info, extra.name, extra.computed ? extra.computed(arguments) : extra.value));
+    op.extras = step.extras;
+    if (step.has_computed_extras) {
+      const BoundArguments arguments(recipe);
+      for (std::size_t j = 0; j < declared.extras.size(); ++j) {
+        const StepExtra& extra = declared.extras[j];
+        if (extra.computed) op.extras[j] = make_extra(info, extra.name, extra.computed(arguments));
+      }
     }
     op.has_out = true;
-    op.out = recipe.values[steps[i].output];
+    op.out = recipe.values[step.output];
   }
 }
 
@@ -198,12 +225,14 @@ void Lowering::append_rw_handles(const BoundRecipe& recipe,
   const auto& operands = recipe.entry->recipe.operands;
   handles.reserve(handles.size() + operands.size() + 1);
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i].access == Access::read_write) add_once(handles, recipe.values[i]);
+    const TensorHandle& handle = recipe.values[i];
+    if (operands[i].access == Access::read_write && !is_among(handles, handle)) {
+      handles.push_back(handle);
+    }
   }
 }
 
-TensorHandle Lowering::gemm_output(const GemmBuilder& builder, const Shape& shape,
-                                   DType dtype_of_a) {
+Tensor Lowering::gemm_output(const GemmBuilder& builder, const Shape& shape, DType dtype_of_a) {
   if (builder.out_ && builder.out_ptr_) {
     refuse("composite", "both out and out_ptr are given; give one of them");
   }
@@ -213,10 +242,10 @@ TensorHandle Lowering::gemm_output(const GemmBuilder& builder, const Shape& shap
       refuse("composite", fmt::format("dtype {} is given, but out is {}; leave dtype away",
                                       to_string(*builder.dtype_), out.describe()));
     }
-    return out;
+    return *builder.out_;
   }
   const DType dtype = builder.dtype_.value_or(dtype_of_a);
-  if (builder.out_ptr_) return context_.ref(*builder.out_ptr_, shape, dtype).handle();
+  if (builder.out_ptr_) return context_.ref(*builder.out_ptr_, shape, dtype);
   return context_.allocate(shape, dtype, {}, site_);
 }
 
@@ -231,25 +260,20 @@ OpSpec Lowering::epilogue_op(const EpilogueOp& epilogue, const EpilogueCall& cal
            "an epilogue op has scope k_tile or output_tile, not kernel; issue it as an "
            "op of its own, or give a flat list");
   }
-  refuse_repeated(call.arguments, call.name);
+  ArgumentList given(call.arguments, call.name);
   const Argument* argument = nullptr;
-  for (const Argument& given : call.arguments) {
-    if (epilogue.key.empty() || given.name != epilogue.key) {
-      std::vector<std::string> valid;
-      if (!epilogue.key.empty()) valid.emplace_back(epilogue.key);
-      refuse(call.name, unknown("operand", given.name, valid));
-    }
-    argument = &given;
+  if (!epilogue.key.empty()) argument = given.find(epilogue.key);
+  if (!given.all_used()) {
+    std::vector<std::string> valid;
+    if (!epilogue.key.empty()) valid.emplace_back(epilogue.key);
+    given.refuse_unused(valid);
   }
-  if (argument == nullptr && !epilogue.key.empty()) {
-    refuse(call.name, fmt::format("operand '{}' is missing", epilogue.key));
-  }
+  if (argument == nullptr && !epilogue.key.empty()) given.refuse_missing("operand", epilogue.key);
   for (const OperandName name : *info.tile_operands) {
-    command::Operand& operand = op.operands.grow();
-    operand.name = name;
-    operand.handle = name == OperandName::src
-                         ? out
-                         : context_.own(tensor_of(*argument, call.name), call.name, argument->name);
+    op.operands.emplace_back(
+        name, name == OperandName::src
+                  ? out
+                  : context_.own(tensor_of(*argument, call.name), call.name, argument->name));
   }
   if (epilogue.scalar) {
     op.extras.push_back(
@@ -291,7 +315,9 @@ Lowering::Result Lowering::lower(const GemmBuilder& builder) {
   TensorHandle a;
   if (producer != nullptr) {
     const std::size_t slot = *producer->entry->primary_out;
-    std::tie(a.shape, a.dtype) = producer->layout.slots[slot];
+    const SlotType type = slot_type(*producer->entry, slot, producer->values);
+    a.shape = type.shape;
+    a.dtype = type.dtype;
     a.space = command::Space::tcm;
     a.name = producer->entry->recipe.slots[slot].name;
   } else {
@@ -316,10 +342,11 @@ Lowering::Result Lowering::lower(const GemmBuilder& builder) {
   if (producer != nullptr) {
     a = producer->values[producer->entry->recipe.operands.size() + *producer->entry->primary_out];
   }
-  command.ops.push_back(make_gemm(a, b, result.out));
+  const TensorHandle& out = result.out.handle();
+  command.ops.push_back(make_gemm(a, b, out));
   for (const EpilogueCall& call : builder.epilogue_) {
     if (const EpilogueOp* op = find_epilogue(call.name)) {
-      command.ops.push_back(epilogue_op(*op, call, result.out));
+      command.ops.push_back(epilogue_op(*op, call, out));
     } else if (context_.recipes_.find(call.name) != nullptr) {
       BoundRecipe recipe = bind(call.name, call.arguments, Phase::epilogue);
       allocate_slots(recipe, nullptr);
@@ -333,9 +360,10 @@ Lowering::Result Lowering::lower(const GemmBuilder& builder) {
       throw InputError(unknown("epilogue op", call.name, valid));
     }
   }
-  if (std::any_of(command.ops.begin(), command.ops.end(),
-                  [&](const OpSpec& op) { return reads(op, result.out); })) {
-    add_once(command.rw_handles, result.out);
+  if (!is_among(command.rw_handles, out) &&
+      std::any_of(command.ops.begin(), command.ops.end(),
+                  [range = out.range()](const OpSpec& op) { return reads(op, range); })) {
+    command.rw_handles.push_back(out);
   }
   return result;
 }
@@ -347,19 +375,20 @@ Lowering::Result Lowering::lower(const RecipeBuilder& builder) {
   const TensorHandle* primary = nullptr;
   if (recipe.entry->primary_out) {
     const std::size_t slot = *recipe.entry->primary_out;
-    const auto& [shape, dtype] = recipe.layout.slots[slot];
+    const SlotType type = slot_type(*recipe.entry, slot, recipe.values);
     const std::string& slot_name = recipe.entry->recipe.slots[slot].name;
     if (builder.out_) {
-      result.out = context_.own(*builder.out_, "composite", "out");
-      if (result.out.shape != shape || result.out.dtype != dtype) {
+      result.out = *builder.out_;
+      const TensorHandle& out = context_.own(result.out, "composite", "out");
+      if (out.shape != type.shape || out.dtype != type.dtype) {
         refuse(name,
-               fmt::format("out {} does not fit its primary_out {}, which is {} {}",
-                           result.out.describe(), slot_name, to_string(shape), to_string(dtype)));
+               fmt::format("out {} does not fit its primary_out {}, which is {} {}", out.describe(),
+                           slot_name, to_string(type.shape), to_string(type.dtype)));
       }
     } else {
-      result.out = context_.allocate(shape, dtype, slot_name, site_);
+      result.out = context_.allocate(type.shape, type.dtype, slot_name, site_);
     }
-    primary = &result.out;
+    primary = &result.out.handle();
   } else if (builder.out_) {
     refuse(name, "has no primary_out that could go to out; leave out away");
   }
@@ -369,7 +398,7 @@ Lowering::Result Lowering::lower(const RecipeBuilder& builder) {
   result.command.ops.reserve(recipe.entry->steps.size());
   expand(recipe, result.command.ops);
   append_rw_handles(recipe, result.command.rw_handles);
-  if (primary == nullptr) result.out = result.command.ops.back().out;
+  if (primary == nullptr) result.out = context_.adopt(result.command.ops.back().out);
   return result;
 }
 
@@ -380,47 +409,29 @@ OpSpec Lowering::math_op(const MathBuilder::Step& step) {
   if (*kind == OpKind::gemm || !info.kernel_form) {
     refuse(step.op, "is no MATH op of its own; use tl::gemm and its epilogue");
   }
-  refuse_repeated(step.arguments, step.op);
   OpSpec op;
   op.kind = *kind;
-  std::size_t used = 0;
-  const auto find = [&](std::string_view wanted) -> const Argument* {
-    for (const Argument& argument : step.arguments) {
-      if (argument.name != wanted) continue;
-      ++used;
-      return &argument;
-    }
-    return nullptr;
-  };
+  ArgumentList given(step.arguments, step.op);
   for (const OperandName name : info.operands) {
-    const Argument* argument = find(to_string(name));
-    if (argument == nullptr) {
-      refuse(step.op, fmt::format("operand '{}' is missing", to_string(name)));
-    }
-    op.operands.push_back(
-        {name, context_.own(tensor_of(*argument, step.op), step.op, to_string(name))});
+    const Argument* argument = given.find(to_string(name));
+    if (argument == nullptr) given.refuse_missing("operand", to_string(name));
+    op.operands.emplace_back(name,
+                             context_.own(tensor_of(*argument, step.op), step.op, to_string(name)));
   }
   push_axis_extras(op);
   for (const command::ExtraInfo& extra : info.extras) {
-    if (extra.name == command::ExtraName::reduce_axis ||
-        extra.name == command::ExtraName::bcast_axis) {
-      continue;  // follow from the op
-    }
-    const Argument* argument = find(to_string(extra.name));
-    if (argument == nullptr) {
-      refuse(step.op, fmt::format("scalar '{}' is missing", to_string(extra.name)));
-    }
+    if (follows_from_op(extra.name)) continue;
+    const Argument* argument = given.find(to_string(extra.name));
+    if (argument == nullptr) given.refuse_missing("scalar", to_string(extra.name));
     op.extras.push_back(make_extra(info, extra.name, scalar_of(*argument, step.op)));
   }
-  if (used < step.arguments.size()) {
+  if (!given.all_used()) {
     std::vector<std::string> valid;
     for (const OperandName name : info.operands) valid.emplace_back(to_string(name));
-    for (const command::ExtraInfo& extra : info.extras) valid.emplace_back(to_string(extra.name));
-    for (const Argument& argument : step.arguments) {
-      if (std::find(valid.begin(), valid.end(), argument.name) == valid.end()) {
-        refuse(step.op, unknown("operand", argument.name, valid));
-      }
+    for (const command::ExtraInfo& extra : info.extras) {
+      if (!follows_from_op(extra.name)) valid.emplace_back(to_string(extra.name));
     }
+    given.refuse_unused(valid);
   }
   op.has_out = true;
   if (step.out) {
@@ -428,7 +439,7 @@ OpSpec Lowering::math_op(const MathBuilder::Step& step) {
   } else if (op.operands.empty()) {
     refuse(step.op, "has no operand to take the shape of its result from; give .out()");
   } else {
-    op.out = context_.allocate(result_shape(op), op.operands[0].handle.dtype, {}, site_);
+    op.out = context_.allocate(result_shape(op), op.operands[0].handle.dtype, {}, site_).handle();
   }
   return op;
 }
@@ -436,10 +447,11 @@ OpSpec Lowering::math_op(const MathBuilder::Step& step) {
 Lowering::Result Lowering::lower(const MathBuilder& builder) {
   Result result;
   result.command.data_op = builder.data_op_;
+  result.command.ops.reserve(builder.steps_.size());
   for (const MathBuilder::Step& step : builder.steps_) {
     result.command.ops.push_back(math_op(step));
   }
-  result.out = result.command.ops.back().out;
+  result.out = context_.adopt(result.command.ops.back().out);
   result.kept = context_.scratch_.mark();
   return result;
 }

@@ -15,7 +15,7 @@ class Lowering {
  public:
   struct Result {
     command::CompositeCmd command;
-    command::TensorHandle out;
+    Tensor out;
     /// Allocations up to here (the output) outlive the call; the recipes' scratch does not (R4.4).
     Scratch::Mark kept;
   };
@@ -32,8 +32,8 @@ class Lowering {
     const RecipeTable::Entry* entry = nullptr;
     std::vector<command::TensorHandle> values;
     std::vector<double> scalars;
-    SlotLayout layout;
   };
+  class ArgumentList;
   class BoundArguments;
 
   BoundRecipe bind(const std::string& name, const Arguments& arguments, Phase phase) const;
@@ -43,9 +43,8 @@ class Lowering {
   void append_rw_handles(const BoundRecipe& recipe,
                          std::vector<command::TensorHandle>& handles) const;
 
-  command::TensorHandle gemm_output(const GemmBuilder& builder, const Shape& shape,
-                                    DType dtype_of_a);
-  command::OpSpec epilogue_op(const EpilogueOp& op, const EpilogueCall& call,
+  Tensor gemm_output(const GemmBuilder& builder, const Shape& shape, DType dtype_of_a);
+  command::OpSpec epilogue_op(const EpilogueOp& epilogue, const EpilogueCall& call,
                               const command::TensorHandle& out) const;
   command::OpSpec math_op(const MathBuilder::Step& step);
 

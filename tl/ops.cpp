@@ -46,6 +46,9 @@ bool fits_integer(double value) {
 }
 
 Extra extent(ExtraName name, command::Index value) {
+  if (value <= std::numeric_limits<std::uint32_t>::max()) {
+    return Extra::u32(name, static_cast<std::uint32_t>(value));
+  }
   return make_extra(command::op_info(OpKind::gemm), name, static_cast<double>(value));
 }
 
@@ -125,14 +128,11 @@ OpSpec make_gemm(const command::TensorHandle& a, const command::TensorHandle& b,
                  const command::TensorHandle& out) {
   OpSpec op;
   op.kind = OpKind::gemm;
-  command::Operand& operand_a = op.operands.grow();
-  operand_a.name = command::OperandName::a;
-  operand_a.handle = a;
-  command::Operand& operand_b = op.operands.grow();
-  operand_b.name = command::OperandName::b;
-  operand_b.handle = b;
-  op.extras = {extent(ExtraName::m, a.shape.rows()), extent(ExtraName::k, a.shape.cols()),
-               extent(ExtraName::n, b.shape.cols())};
+  op.operands.emplace_back(command::OperandName::a, a);
+  op.operands.emplace_back(command::OperandName::b, b);
+  op.extras.push_back(extent(ExtraName::m, a.shape.rows()));
+  op.extras.push_back(extent(ExtraName::k, a.shape.cols()));
+  op.extras.push_back(extent(ExtraName::n, b.shape.cols()));
   op.has_out = true;
   op.out = out;
   return op;

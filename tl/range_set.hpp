@@ -11,7 +11,7 @@ namespace kernbench::tl {
 /// number of additions.
 class RangeSet {
  public:
-  void add(command::ByteRange range);
+  void add(command::ByteRange range) { command::add_range(ranges_, range); }
   void remove(command::ByteRange range);
   bool overlaps(command::ByteRange range) const;
 

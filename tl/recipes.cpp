@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tl/ops.hpp"
 #include "tlm_if/command/error.hpp"
 #include "tlm_if/command/spelling.hpp"
 
@@ -20,9 +21,11 @@ class Compiler {
  public:
   explicit Compiler(Recipe recipe) {
     entry_.recipe = std::move(recipe);
-    for (const RecipeOperand& operand : entry_.recipe.operands) declare(operand.name);
+    for (const RecipeOperand& operand : entry_.recipe.operands) declare(names_, operand.name);
     operands_ = names_.size();
-    for (const RecipeSlot& slot : entry_.recipe.slots) declare(slot.name);
+    for (const RecipeSlot& slot : entry_.recipe.slots) declare(names_, slot.name);
+    std::vector<std::string> all = names_;
+    for (const RecipeScalar& scalar : entry_.recipe.scalars) declare(all, scalar.name);
   }
 
   RecipeTable::Entry compile() {
@@ -53,12 +56,14 @@ class Compiler {
     throw InputError(fmt::format("recipe {}: {}", entry_.recipe.name, what));
   }
 
-  void declare(const std::string& name) {
-    if (std::find(names_.begin(), names_.end(), name) != names_.end()) {
-      refuse(fmt::format("the name '{}' is used twice; names of operands and slots must differ",
-                         name));
+  void declare(std::vector<std::string>& names, const std::string& name) const {
+    if (std::find(names.begin(), names.end(), name) != names.end()) {
+      refuse(
+          fmt::format("the name '{}' is used twice; names of operands, slots and scalars must "
+                      "differ",
+                      name));
     }
-    names_.push_back(name);
+    names.push_back(name);
   }
 
   std::size_t resolve(const std::string& name) const {
@@ -103,6 +108,19 @@ class Compiler {
                          info.extras.size()));
     }
     RecipeTable::Entry::Step resolved;
+    const command::ExtraInfo* expected = info.extras.begin();
+    for (const StepExtra& extra : step.extras) {
+      while (expected != info.extras.end() && expected->name != extra.name) ++expected;
+      if (expected == info.extras.end()) {
+        refuse(
+            fmt::format("step {} takes no extra '{}' here; give extras in the order of the op "
+                        "table",
+                        info.name, to_string(extra.name)));
+      }
+      if (extra.computed) resolved.has_computed_extras = true;
+      resolved.extras.push_back(make_extra(info, extra.name, extra.computed ? 0 : extra.value));
+      ++expected;
+    }
     for (const std::string& input : step.inputs) resolved.inputs.push_back(resolve(input));
     resolved.output = resolve(step.output);
     if (resolved.output < operands_ &&
@@ -146,8 +164,8 @@ Recipe softmax_merge_recipe() {
   recipe.slots = {{"m_loc", ShapeOf::rows, "s", "m"},
                   {"m_new", ShapeOf::rows, "s", "m"},
                   {"corr", ShapeOf::rows, "s", "m"},
-                  {"P", ShapeOf::same, "s", "s"},
-                  {"l_loc", ShapeOf::rows, "s", "m"}};
+                  {"l_loc", ShapeOf::rows, "s", "m"},
+                  {"P", ShapeOf::same, "s", "s"}};
   recipe.primary_out = "P";
   recipe.engine_seq = {{OpKind::rmax, {"s"}, "m_loc", {over_row}},
                        {OpKind::max_elem, {"m", "m_loc"}, "m_new"},
@@ -194,19 +212,21 @@ const RecipeTable& builtin_recipes() {
   return kTable;
 }
 
-SlotLayout slot_layout(const RecipeTable::Entry& entry,
-                       const std::vector<command::TensorHandle>& operands) {
-  SlotLayout layout;
-  layout.slots.reserve(entry.slots.size());
+SlotType slot_type(const RecipeTable::Entry& entry, std::size_t slot,
+                   const std::vector<command::TensorHandle>& operands) {
+  const RecipeSlot& declared = entry.recipe.slots[slot];
+  const RecipeTable::Entry::Slot& from = entry.slots[slot];
+  return {part_of(operands[from.shape_from].shape, declared.shape),
+          declared.dtype ? *declared.dtype : operands[from.dtype_from].dtype};
+}
+
+std::uint64_t scratch_bytes(const RecipeTable::Entry& entry,
+                            const std::vector<command::TensorHandle>& operands) {
+  std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < entry.slots.size(); ++i) {
-    const RecipeSlot& slot = entry.recipe.slots[i];
-    const Shape shape = part_of(operands[entry.slots[i].shape_from].shape, slot.shape);
-    const command::DType dtype =
-        slot.dtype ? *slot.dtype : operands[entry.slots[i].dtype_from].dtype;
-    layout.slots.emplace_back(shape, dtype);
-    layout.scratch_bytes += command::bytes_of(dtype, static_cast<std::uint64_t>(shape.elements()));
+    bytes += slot_type(entry, i, operands).bytes();
   }
-  return layout;
+  return bytes;
 }
 
 }  // namespace kernbench::tl

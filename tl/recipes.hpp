@@ -87,6 +87,8 @@ class RecipeTable {
     struct Step {
       InlineVector<std::size_t, 3> inputs;
       std::size_t output = 0;
+      InlineVector<command::Extra, 3> extras;  ///< computed ones: 0, made for every call
+      bool has_computed_extras = false;
     };
     std::vector<Step> steps;
     struct Slot {
@@ -112,13 +114,18 @@ class RecipeTable {
 /// softmax_merge.
 const RecipeTable& builtin_recipes();
 
-/// The shape and dtype of each slot of a recipe for the given operands, in order, and the bytes of
-/// the block that they take (R4.4).
-struct SlotLayout {
-  std::vector<std::pair<command::Shape, command::DType>> slots;
-  std::uint64_t scratch_bytes = 0;
+/// What a slot of a recipe is for the given operands.
+struct SlotType {
+  command::Shape shape;
+  command::DType dtype = command::DType::f16;
+  std::uint64_t bytes() const {
+    return command::bytes_of(dtype, static_cast<std::uint64_t>(shape.elements()));
+  }
 };
-SlotLayout slot_layout(const RecipeTable::Entry& entry,
-                       const std::vector<command::TensorHandle>& operands);
+SlotType slot_type(const RecipeTable::Entry& entry, std::size_t slot,
+                   const std::vector<command::TensorHandle>& operands);
+/// Of the block that all slots take (R4.4).
+std::uint64_t scratch_bytes(const RecipeTable::Entry& entry,
+                            const std::vector<command::TensorHandle>& operands);
 
 }  // namespace kernbench::tl

@@ -28,8 +28,8 @@ std::string to_string(CallSite site) {
 Scratch::Scratch(command::Address base, std::uint64_t bytes)
     : base_(base), bytes_(bytes), top_(base) {}
 
-command::Address Scratch::allocate(std::uint64_t bytes, command::HandleId id,
-                                   const std::string& name, CallSite site) {
+Scratch::Block Scratch::allocate(std::uint64_t bytes, command::HandleId id, std::string_view name,
+                                 CallSite site) {
   const std::size_t index = site_index(site);
   const command::Address begin = command::align_up(top_, command::kTcmTensorAlignment);
   const command::Address end = base_ + bytes_;
@@ -39,10 +39,10 @@ command::Address Scratch::allocate(std::uint64_t bytes, command::HandleId id,
   allocations_.push_back({begin, bytes, id, name, index});
   top_ = begin + bytes;
   peak_ = std::max(peak_, top_ - base_);
-  return begin;
+  return {begin, {allocations_.size() - 1, id}};
 }
 
-std::size_t Scratch::find(command::Address addr) const {
+std::size_t Scratch::index_of(command::Address addr) const {
   const auto next = std::upper_bound(
       allocations_.begin(), allocations_.end(), addr,
       [](command::Address x, const Allocation& allocation) { return x < allocation.begin; });
@@ -51,7 +51,7 @@ std::size_t Scratch::find(command::Address addr) const {
 }
 
 void Scratch::rename(const command::TensorHandle& handle) {
-  const std::size_t i = find(handle.addr);
+  const std::size_t i = index_of(handle.addr);
   if (i == allocations_.size()) return;
   Allocation& allocation = allocations_[i];
   if (allocation.begin == handle.addr && allocation.bytes == handle.range().size()) {
@@ -64,12 +64,13 @@ void Scratch::release(Mark mark) {
   top_ = mark.top;
 }
 
-bool Scratch::is_live(const command::TensorHandle& handle) const {
+std::optional<Scratch::Lease> Scratch::find(const command::TensorHandle& handle) const {
   const command::ByteRange range = handle.range();
-  const std::size_t i = find(range.begin);
-  if (i == allocations_.size()) return false;
+  const std::size_t i = index_of(range.begin);
+  if (i == allocations_.size()) return std::nullopt;
   const Allocation& allocation = allocations_[i];
-  return range.end <= allocation.begin + allocation.bytes && allocation.id <= handle.id;
+  const bool holds = range.end <= allocation.begin + allocation.bytes && allocation.id <= handle.id;
+  return holds ? std::optional(Lease{i, allocation.id}) : std::nullopt;
 }
 
 std::size_t Scratch::site_index(CallSite site) {
@@ -85,13 +86,14 @@ std::size_t Scratch::site_index(CallSite site) {
   return static_cast<std::size_t>(found - sites_.begin());
 }
 
-void Scratch::exhausted(std::uint64_t bytes, std::uint64_t free, const std::string& name,
+void Scratch::exhausted(std::uint64_t bytes, std::uint64_t free, std::string_view name,
                         std::size_t site) const {
   std::string live;
   for (std::size_t i = 0; i < allocations_.size() && i < kListedTensors; ++i) {
     const Allocation& a = allocations_[i];
-    live += fmt::format("{}{} {}", i == 0 ? "" : ", ",
-                        a.name.empty() ? fmt::format("tcm#{}", a.id) : a.name, a.bytes);
+    live +=
+        fmt::format("{}{} {}", i == 0 ? "" : ", ",
+                    a.name.empty() ? fmt::format("tcm#{}", a.id) : std::string(a.name), a.bytes);
   }
   if (allocations_.size() > kListedTensors) {
     live += fmt::format(" and {} more", allocations_.size() - kListedTensors);

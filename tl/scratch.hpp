@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "tlm_if/command/tensor_handle.hpp"
@@ -24,10 +25,18 @@ class Scratch {
  public:
   Scratch(command::Address base, std::uint64_t bytes);
 
+  /// Names one allocation, also after its end: `id`, the first handle id on it, is never reused.
+  struct Lease {
+    std::size_t index = 0;
+    command::HandleId id = 0;
+  };
+  struct Block {
+    command::Address addr = 0;
+    Lease lease;
+  };
   /// `bytes` bytes at the next multiple of 64. `id` is the first handle id on them, `name` may be
   /// empty. Throws InputError if they do not fit.
-  command::Address allocate(std::uint64_t bytes, command::HandleId id, const std::string& name,
-                            CallSite site);
+  Block allocate(std::uint64_t bytes, command::HandleId id, std::string_view name, CallSite site);
   /// An allocation that `handle` names as a whole takes its name, for messages.
   void rename(const command::TensorHandle& handle);
 
@@ -39,8 +48,12 @@ class Scratch {
   /// Ends every allocation made since `mark`.
   void release(Mark mark);
 
-  /// A live allocation holds the handle's bytes and is not younger than the handle.
-  bool is_live(const command::TensorHandle& handle) const;
+  bool is_live(Lease lease) const {
+    return lease.index < allocations_.size() && allocations_[lease.index].id == lease.id;
+  }
+  /// The live allocation that holds the handle's bytes and is not younger than the handle; none if
+  /// there is no such.
+  std::optional<Lease> find(const command::TensorHandle& handle) const;
   command::ByteRange region() const { return {base_, base_ + bytes_}; }
   /// The highest end of an allocation so far, as an offset.
   std::uint64_t peak_bytes() const { return peak_; }
@@ -50,7 +63,7 @@ class Scratch {
     command::Address begin = 0;
     std::uint64_t bytes = 0;
     command::HandleId id = 0;
-    std::string name;
+    command::Name name;
     std::size_t site = 0;
   };
   struct Site {
@@ -59,9 +72,9 @@ class Scratch {
   };
 
   /// Index of the last allocation that starts at or before `addr`; the number of them if none.
-  std::size_t find(command::Address addr) const;
+  std::size_t index_of(command::Address addr) const;
   std::size_t site_index(CallSite site);
-  [[noreturn]] void exhausted(std::uint64_t bytes, std::uint64_t free, const std::string& name,
+  [[noreturn]] void exhausted(std::uint64_t bytes, std::uint64_t free, std::string_view name,
                               std::size_t site) const;
 
   command::Address base_;

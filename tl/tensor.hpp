@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tl/scratch.hpp"
 #include "tlm_if/command/commands.hpp"
 
 namespace kernbench::tl {
@@ -51,12 +52,13 @@ class Tensor {
 
  private:
   friend class Context;
-  Tensor(command::TensorHandle handle, Context* owner)
-      : handle_(std::move(handle)), owner_(owner) {}
+  Tensor(const command::TensorHandle& handle, Context* owner, Scratch::Lease lease)
+      : handle_(handle), owner_(owner), lease_(lease) {}
   Context& live_owner() const;
 
   command::TensorHandle handle_;
   Context* owner_ = nullptr;
+  Scratch::Lease lease_;  // of the allocation that it lies in; unused in HBM
 };
 
 /// N tensors of one shape in turn: slots of a pipelined loop, `ring[j]` for step j.

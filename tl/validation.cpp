@@ -95,6 +95,13 @@ bool is_column_major(const TensorHandle& handle) {
   return handle.shape.cols() > 1 && handle.col_stride != 1;
 }
 
+// The number of ops if there is none.
+std::size_t gemm_index(const std::vector<OpSpec>& ops) {
+  std::size_t i = 0;
+  while (i < ops.size() && ops[i].kind != OpKind::gemm) ++i;
+  return i;
+}
+
 bool fits(const Extra& extra, ExtraName name, Index value) {
   return extra.name == name && static_cast<Index>(extra.bits) == value;
 }
@@ -130,7 +137,11 @@ class Validation::Op {
  private:
   void check_extras() const;
   /// The shape of operand or output `handle` is that of operand `i`.
-  void require_alike(OperandName handle_name, const TensorHandle& handle, std::size_t i) const;
+  void require_alike(OperandName handle_name, const TensorHandle& handle, std::size_t i) const {
+    if (handle.shape != in(i).shape) refuse_unlike(handle_name, handle, i);
+  }
+  [[noreturn]] void refuse_unlike(OperandName handle_name, const TensorHandle& handle,
+                                  std::size_t i) const;
 
   const OpSpec& spec_;
   int index_ = -1;
@@ -178,9 +189,8 @@ void Validation::Op::check_extras() const {
   }
 }
 
-void Validation::Op::require_alike(OperandName handle_name, const TensorHandle& handle,
+void Validation::Op::refuse_unlike(OperandName handle_name, const TensorHandle& handle,
                                    std::size_t i) const {
-  if (handle.shape == in(i).shape) return;
   refuse(fmt::format("{} {} does not fit {}: {}", to_string(handle_name), handle.describe(),
                      name(i), first_difference(handle.shape, in(i).shape)));
 }
@@ -253,6 +263,11 @@ void Validation::Op::check_on_accumulator(const TensorHandle& out) const {
   }
 }
 
+std::string scope_ended(const TensorHandle& handle) {
+  return fmt::format("{} is used after its scratch scope ended; allocate it outside the scope",
+                     handle.describe());
+}
+
 void check_gemm_operands(std::string_view where, const TensorHandle& a, const TensorHandle& b) {
   if (!are_gemm_operands(a, b)) refuse_gemm_operands(where, a, b);
 }
@@ -261,7 +276,8 @@ bool Validation::is_sound(const TensorHandle& handle) const {
   // A default shape has rank 0 and no entries.
   if (handle.id == 0 || handle.id >= next_id_) return false;
   if (handle.shape.rows() < 1 || handle.shape.cols() < 1) return false;
-  return handle.pinned() ? scratch_.is_live(handle) : handle.range().end <= target_.hbm_bytes;
+  return handle.pinned() ? scratch_.find(handle).has_value()
+                         : handle.range().end <= target_.hbm_bytes;
 }
 
 std::string Validation::problem_of(const TensorHandle& handle) const {
@@ -281,8 +297,7 @@ std::string Validation::problem_of(const TensorHandle& handle) const {
         handle.describe(), handle.addr, handle.range().end, target_.hbm_bytes, target_.hbm_bytes);
   }
   if (scratch_.region().contains(handle.range())) {
-    return fmt::format("{} is used after its scratch scope ended; allocate it outside the scope",
-                       handle.describe());
+    return scope_ended(handle);
   }
   return fmt::format("{} at {:#x} lies outside the scratch [{:#x}, {:#x})", handle.describe(),
                      handle.addr, scratch_.region().begin, scratch_.region().end);
@@ -290,14 +305,6 @@ std::string Validation::problem_of(const TensorHandle& handle) const {
 
 void Validation::check_handle(const TensorHandle& handle, std::string_view what) const {
   if (!is_sound(handle)) refuse(what, problem_of(handle));
-}
-
-void Validation::check_handles(const Op& op) const {
-  for (const command::Operand& operand : op->operands) {
-    if (is_sound(operand.handle)) continue;
-    op.refuse(fmt::format("{} {}", to_string(operand.name), problem_of(operand.handle)));
-  }
-  if (op->has_out && !is_sound(op->out)) op.refuse("out " + problem_of(op->out));
 }
 
 void Validation::check_in_tcm(const Op& op) const {
@@ -360,7 +367,6 @@ void Validation::check_gemm(const Op& op) const {
 void Validation::check_rw_handles(const command::CompositeCmd& command, const OpSpec* gemm) const {
   const auto& handles = command.rw_handles;
   for (std::size_t i = 0; i < handles.size(); ++i) {
-    check_handle(handles[i], "composite: rw handle");
     if (!handles[i].pinned() && (gemm == nullptr || !handles[i].same_view(gemm->out))) {
       refuse("composite",
              fmt::format("rw handle {} is in HBM; it must lie in TCM", handles[i].describe()));
@@ -374,30 +380,42 @@ void Validation::check_rw_handles(const command::CompositeCmd& command, const Op
   }
 }
 
-void Validation::check(const command::CompositeCmd& command) const {
+void Validation::check_form(const command::CompositeCmd& command) const {
   const auto& ops = command.ops;
   if (ops.empty()) refuse("composite", "the op list is empty; give at least one op");
-  std::size_t g = ops.size();  // index of the gemm, if there is one
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    if (ops[i].kind != OpKind::gemm) continue;
-    if (g < ops.size()) {
+  const std::size_t g = gemm_index(ops);
+  for (std::size_t i = g + 1; i < ops.size(); ++i) {
+    if (ops[i].kind == OpKind::gemm) {
       refuse("composite", fmt::format("ops {} and {} are gemms; at most one is allowed, issue "
                                       "two composites",
                                       g, i));
     }
-    g = i;
   }
-  const OpSpec* gemm = g < ops.size() ? &ops[g] : nullptr;
-
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Op op(ops[i], i);
     if (op->on_accumulator() && i <= g) {
       op.refuse(
           fmt::format("scope {} needs a gemm before it; {}", to_string(op->scope),
-                      gemm == nullptr ? "this composite has none" : fmt::format("it is op {}", g)));
+                      g == ops.size() ? "this composite has none" : fmt::format("it is op {}", g)));
     }
     op.check_form();
-    check_handles(op);
+    for (const command::Operand& operand : op->operands) {
+      if (is_sound(operand.handle)) continue;
+      op.refuse(fmt::format("{} {}", to_string(operand.name), problem_of(operand.handle)));
+    }
+    if (op->has_out && !is_sound(op->out)) op.refuse("out " + problem_of(op->out));
+  }
+  for (const TensorHandle& handle : command.rw_handles) {
+    check_handle(handle, "composite: rw handle");
+  }
+}
+
+void Validation::check(const command::CompositeCmd& command) const {
+  const auto& ops = command.ops;
+  const std::size_t g = gemm_index(ops);
+  const OpSpec* gemm = g < ops.size() ? &ops[g] : nullptr;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const Op op(ops[i], i);
     if (i == g) {
       check_gemm(op);
     } else if (op->on_accumulator()) {
@@ -420,27 +438,18 @@ void Validation::check(const command::CompositeCmd& command) const {
 
 void Validation::check(const command::MathCmd& command) const {
   const Op op(command.op);
-  if (op->kind == OpKind::gemm || op->on_accumulator()) {
-    op.refuse("is no MATH command; use a composite");
-  }
-  op.check_form();
-  check_handles(op);
   check_in_tcm(op);
   op.check_kernel_shapes();
 }
 
 void Validation::check(const command::GemmCmd& command) const {
   const Op op(command.op);
-  op.check_form();
-  check_handles(op);
   check_in_tcm(op);
   check_gemm(op);
 }
 
 void Validation::check_transfer(const char* name, const TensorHandle& src,
                                 const TensorHandle& dst) const {
-  check_handle(src, name);
-  check_handle(dst, name);
   if (src.shape != dst.shape) {
     refuse(name, fmt::format("source {} does not fit destination {}: {}", src.describe(),
                              dst.describe(), first_difference(src.shape, dst.shape)));

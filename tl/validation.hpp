@@ -12,12 +12,18 @@ namespace kernbench::tl {
 
 /// The refusals of R4.9 on finished commands, however they came about: lowered from a builder, or a
 /// ready flat list. Throws InputError; on success costs no allocation.
+///
+/// A tensor's handle is sound by itself (Context::own), and the context and its recipes build ops
+/// from the op table: `check` asks whether they fit each other. A flat list written by hand may
+/// hold anything: `check_form` comes first.
 class Validation {
  public:
   /// `next_id`: handle ids below it have been given out.
   Validation(const Target& target, const Scratch& scratch, command::HandleId next_id)
       : target_(target), scratch_(scratch), next_id_(next_id) {}
 
+  /// Ops as the op table has them, at most one gemm, tile ops after it, and sound handles.
+  void check_form(const command::CompositeCmd& command) const;
   void check(const command::CompositeCmd& command) const;
   void check(const command::MathCmd& command) const;
   void check(const command::GemmCmd& command) const;
@@ -30,7 +36,6 @@ class Validation {
  private:
   class Op;
 
-  void check_handles(const Op& op) const;
   void check_in_tcm(const Op& op) const;
   void check_gemm(const Op& op) const;
   void check_rw_handles(const command::CompositeCmd& command, const command::OpSpec* gemm) const;
@@ -44,6 +49,9 @@ class Validation {
   const Scratch& scratch_;
   command::HandleId next_id_;
 };
+
+/// What is wrong with a handle whose scratch scope has ended.
+std::string scope_ended(const command::TensorHandle& handle);
 
 /// Throws InputError unless a and b are rank-2 operands of one gemm: of one dtype, with the inner
 /// dimensions alike. `where` begins the message.

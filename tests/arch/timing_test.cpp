@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace kernbench::arch {
 namespace {
 
@@ -182,7 +184,8 @@ TEST(MathTime, WholeBeats) {
 TEST(MathTime, PrologueOfTheFlagship) {
   const PeTiming timing{PeConfig{}};
   Picoseconds sum = 0;
-  for (const std::uint64_t elements : {512u, 8u, 8u, 512u, 512u, 8u, 1024u, 8u}) {
+  constexpr std::array<std::uint64_t, 8> kElements{512, 8, 8, 512, 512, 8, 1024, 8};
+  for (const std::uint64_t elements : kElements) {
     sum += timing.math(OpKind::copy, elements);
   }
   EXPECT_EQ(sum, 44000u);

@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <fstream>
-#include <optional>
-#include <regex>
 #include <sstream>
+#include <string_view>
 
 namespace kernbench::test {
 namespace {
@@ -56,6 +55,32 @@ std::string joined(const std::vector<std::string>& words) {
   return text.empty() ? "no other folder" : text;
 }
 
+struct Include {
+  std::string header;  // empty: the line is no #include
+  bool quoted = false;
+};
+
+Include include_of(const std::string& line) {
+  constexpr const char* kBlanks = " \t";
+  const auto skip_blanks = [&](std::size_t from) { return line.find_first_not_of(kBlanks, from); };
+  constexpr std::string_view kInclude = "include";
+  std::size_t at = skip_blanks(0);
+  if (at == std::string::npos || line[at] != '#') return {};
+  at = skip_blanks(at + 1);
+  if (at == std::string::npos || line.compare(at, kInclude.size(), kInclude) != 0) return {};
+  at = skip_blanks(at + kInclude.size());
+  if (at == std::string::npos || (line[at] != '<' && line[at] != '"')) return {};
+  const bool quoted = line[at] == '"';
+  const std::size_t end = line.find(quoted ? '"' : '>', at + 1);
+  return {line.substr(at + 1, end - at - 1), quoted};
+}
+
+bool is_systemc(const std::string& header) {
+  static const std::vector<std::string> kHeaders{"systemc", "systemc.h", "tlm", "tlm.h"};
+  static const std::vector<std::string> kFolders{"sysc", "tlm_core", "tlm_utils"};
+  return contains(kHeaders, header) || contains(kFolders, header.substr(0, header.find('/')));
+}
+
 class FileCheck {
  public:
   FileCheck(const std::filesystem::path& root, std::string file, const Folder& folder,
@@ -74,12 +99,10 @@ class FileCheck {
 
  private:
   void check_include(const std::string& line) {
-    static const std::regex kInclude(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"].*)");
-    static const std::regex kSystemc(R"((systemc|tlm)(\.h)?|(sysc|tlm_core|tlm_utils|scv)/.*)");
-    std::smatch match;
-    if (!std::regex_match(line, match, kInclude)) return;
-    const std::string header = match[2];
-    if (!folder_.systemc && std::regex_match(header, kSystemc)) {
+    const Include include = include_of(line);
+    const std::string& header = include.header;
+    if (header.empty()) return;
+    if (!folder_.systemc && is_systemc(header)) {
       report(folder_.path + " is free of SystemC, but includes <" + header + ">");
     }
     const Folder* other = folder_of(header);
@@ -88,10 +111,10 @@ class FileCheck {
              header);
     }
     // A path relative to the file could name any folder without being seen here.
-    if (match[1] == "\"" && !std::filesystem::exists(root_ / header)) {
+    if (include.quoted && !std::filesystem::exists(root_ / header)) {
       report("includes " + header + ", which is not a path from the root of the repository");
     }
-    if (match[1] == "\"" && other == nullptr) {
+    if (include.quoted && other == nullptr) {
       report(folder_.path + " may not include " + header + ", which is in no library");
     }
   }

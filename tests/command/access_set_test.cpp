@@ -99,6 +99,23 @@ TEST(AccessSet, MergesTouchingAndOverlappingRanges) {
   EXPECT_THAT(access_set(command).writes, ElementsAre(at(0, 40), at(48, 64)));
 }
 
+// Ascending ranges that never touch, whatever is added.
+TEST(AddRange, MergesWhatTouches) {
+  std::vector<ByteRange> ranges;
+  const auto add = [&](Address begin, Address end) {
+    add_range(ranges, at(begin, end));
+    return ranges;
+  };
+  EXPECT_THAT(add(40, 50), ElementsAre(at(40, 50)));
+  EXPECT_THAT(add(60, 70), ElementsAre(at(40, 50), at(60, 70)));
+  EXPECT_THAT(add(20, 30), ElementsAre(at(20, 30), at(40, 50), at(60, 70)));
+  EXPECT_THAT(add(42, 48), ElementsAre(at(20, 30), at(40, 50), at(60, 70))) << "contained";
+  EXPECT_THAT(add(50, 52), ElementsAre(at(20, 30), at(40, 52), at(60, 70))) << "touches";
+  EXPECT_THAT(add(25, 55), ElementsAre(at(20, 55), at(60, 70))) << "joins two";
+  EXPECT_THAT(add(70, 80), ElementsAre(at(20, 55), at(60, 80)));
+  EXPECT_THAT(add(0, 100), ElementsAre(at(0, 100))) << "swallows all";
+}
+
 TEST(AccessSet, ReusedObjectForgetsTheLastCommand) {
   AccessSet set = access_set(DmaReadCmd{tcm(0, 2, 4), tcm(100, 2, 4)});
   access_set(PeCpuOverheadCmd{1}, set);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/in_child.hpp"
 #include "tests/support/kernel_bench.hpp"
 
 namespace kernbench {
@@ -92,6 +93,37 @@ TEST(DecodeTiming, DispatchCyclesPerTileNsOpt2) {
 TEST(DecodeTiming, DispatchCyclesPerTileNsOpt1) {
   EXPECT_EQ(dispatch_cycles_per_tile(decode("opt1", 16, single_pe_ns()), 16, single_pe_ns()),
             193.5);
+}
+
+// R13.5: opt3 / opt2 of the loop over 32 tiles at 256 GB/s, to two decimals; a fork each.
+std::uint64_t loop_ps(const std::string& variant, int tile, int tiles,
+                      const arch::TopologyConfig& topology) {
+  return std::stoull(test::in_child([&] {
+    const auto result = test::run_catalogue(topology, "gqa_decode",
+                                            {{"variant", variant},
+                                             {"tile", std::to_string(tile)},
+                                             {"s_kv", std::to_string(tile * tiles)}});
+    return std::to_string(result.region_ps("loop"));
+  }));
+}
+
+TEST(DecodeTiming, Opt2WinsAtSmallTilesAndWithFastHbm) {
+  arch::TopologyConfig fast = test::single_pe();
+  fast.hbm.gbps = arch::Rational(256);
+  const auto ratio = [&](int tile) {
+    return static_cast<double>(loop_ps("opt3", tile, 32, fast)) /
+           static_cast<double>(loop_ps("opt2", tile, 32, fast));
+  };
+  EXPECT_NEAR(ratio(16), 2.05, 0.005);
+  EXPECT_NEAR(ratio(64), 1.25, 0.005);
+  EXPECT_NEAR(ratio(128), 1.10, 0.005);
+  EXPECT_NEAR(ratio(256), 0.90, 0.005);
+}
+
+TEST(DecodeTiming, Opt2IsAheadUpTo22TilesAtTheDefaults) {
+  const auto topology = test::single_pe();
+  EXPECT_LT(loop_ps("opt2", 64, 22, topology), loop_ps("opt3", 64, 22, topology));
+  EXPECT_GT(loop_ps("opt2", 64, 23, topology), loop_ps("opt3", 64, 23, topology));
 }
 
 }  // namespace

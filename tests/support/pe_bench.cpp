@@ -8,6 +8,8 @@
 #include <stdexcept>
 
 #include "model/record/op_log.hpp"
+#include "model/record/trace.hpp"
+#include "model/record/vcd.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace kernbench::test {
@@ -99,6 +101,11 @@ BenchResult run_kernel(const arch::TopologyConfig& topology, const KernelBody& k
   record::Recorder recorder;
   record::OpLog op_log(folder / "op_log.csv");
   recorder.add_sink(op_log);
+  record::Vcd vcd(folder / "waves.vcd", {0}, topology.pe.dma.read_channels,
+                  topology.pe.dma.write_channels);
+  recorder.add_sink(vcd);
+  record::Trace trace(folder / "trace.json");
+  recorder.add_sink(trace);
 
   std::unique_ptr<EmbeddedHbm> hbm;
   std::unique_ptr<Pe> pe;
@@ -149,6 +156,8 @@ BenchResult run_kernel(const arch::TopologyConfig& topology, const KernelBody& k
   result.end_ps = TimeBase().now();
   recorder.finish(result.end_ps);
   result.op_log = read_file(folder / "op_log.csv");
+  result.vcd = read_file(folder / "waves.vcd");
+  result.trace = read_file(folder / "trace.json");
   result.rows = parse_op_log(result.op_log);
   result.regions = cpu.regions();
   result.totals = cpu.totals();

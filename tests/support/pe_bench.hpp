@@ -30,7 +30,9 @@ struct BenchOptions {
 };
 
 struct BenchResult {
-  std::string op_log;  ///< the file's bytes
+  std::string op_log;  ///< the file's bytes, as of the next two
+  std::string vcd;
+  std::string trace;
   std::vector<OpLogRow> rows;
   std::uint64_t end_ps = 0;
   std::vector<Region> regions;

@@ -134,18 +134,18 @@ TEST_F(CompositeTest, SoftmaxMergeExpandsAsTheTableSays) {
 }
 
 // "Every address concrete": the block follows O and the s, m, l, O of this test, in listed order,
-// at a multiple of 64: m_loc, m_new, corr (8 f32 = 32 bytes each), P (8 * 64 * 2 = 1024), l_loc.
+// at a multiple of 64: m_loc, m_new, corr, l_loc (8 f32 = 32 bytes each), P (8 * 64 * 2 = 1024).
 TEST_F(CompositeTest, RecipeScratchIsOnePackedBlock) {
   const DecodeStep d(tl);
   const command::Address block = next_address();
   tl.composite(tl::gemm().b(d.V).out(d.O).prologue(tl::softmax_merge(d.s, d.m, d.l, d.O)));
   const auto& ops = last_composite().ops;
   EXPECT_EQ(block % 64, 0u);
-  EXPECT_EQ(ops[0].out.addr, block);              // m_loc
-  EXPECT_EQ(ops[1].out.addr, block + 32);         // m_new
-  EXPECT_EQ(ops[2].out.addr, block + 64);         // corr
-  EXPECT_EQ(ops[3].out.addr, block + 96);         // P
-  EXPECT_EQ(ops[4].out.addr, block + 96 + 1024);  // l_loc
+  EXPECT_EQ(ops[0].out.addr, block);        // m_loc
+  EXPECT_EQ(ops[1].out.addr, block + 32);   // m_new
+  EXPECT_EQ(ops[2].out.addr, block + 64);   // corr
+  EXPECT_EQ(ops[4].out.addr, block + 96);   // l_loc
+  EXPECT_EQ(ops[3].out.addr, block + 128);  // P
   EXPECT_EQ(next_address(), block) << "released when the call returns (R4.4)";
 }
 

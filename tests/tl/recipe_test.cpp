@@ -118,8 +118,7 @@ TEST(SoftmaxMerge, ScratchBytes) {
   const auto bytes = [&](DType stats) {
     const DecodeStep d(tl, stats);
     const auto* entry = builtin_recipes().find("softmax_merge");
-    return slot_layout(*entry, {d.s.handle(), d.m.handle(), d.l.handle(), d.O.handle()})
-        .scratch_bytes;
+    return scratch_bytes(*entry, {d.s.handle(), d.m.handle(), d.l.handle(), d.O.handle()});
   };
   EXPECT_EQ(bytes(f16), 1088u);
   EXPECT_EQ(bytes(f32), 1152u);
@@ -156,6 +155,14 @@ TEST(RecipeTable, RefusesWhatIsNotSound) {
                 r.engine_seq[0].extras = {{ExtraName::value, 1}};
               }),
               HasSubstr("step square has 1 extras; it takes 0"));
+  EXPECT_THAT(refusal_of([](Recipe& r) {
+                std::swap(r.engine_seq[2].extras[0], r.engine_seq[2].extras[1]);
+              }),
+              HasSubstr("step scale_add takes no extra 'a' here; give extras in the order"));
+  EXPECT_THAT(refusal_of([](Recipe& r) {
+                r.scalars = {{"gamma", 1.0}};
+              }),
+              HasSubstr("the name 'gamma' is used twice"));
   EXPECT_THAT(refusal_of([](Recipe& r) { r.engine_seq[0].output = "x"; }),
               HasSubstr("step square writes operand 'x', which is declared read-only"));
   EXPECT_THAT(refusal_of([](Recipe& r) { r.slots[0].name = "x"; }),

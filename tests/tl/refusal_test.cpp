@@ -263,11 +263,31 @@ TEST_F(RefusalTest, StaleTensors) {
   EXPECT_THAT(refusal([&] { tl.wait({inner}); }), ended);
   EXPECT_THAT(refusal([&] { tl.observe("inner", inner); }), ended);
   EXPECT_THAT(refusal([&] { tl.store(H, inner); }), ended);
+  EXPECT_THAT(refusal([&] { tl.composite(tl::gemm(A, B).out(inner)); }), ended);
+  EXPECT_THAT(refusal([&] { tl.composite(tl::gemm(A, B).epilogue(tl::add(inner))); }), ended);
+  EXPECT_THAT(refusal([&] { tl.composite(tl::math("relu", {{"src", inner}})); }), ended);
+  EXPECT_THAT(refusal([&] { tl.relu(A, inner); }), ended);
   // A younger tensor on the same bytes does not make it valid again.
   const Tensor younger = tl.empty({8, 64}, f16);
   EXPECT_EQ(younger.handle().addr, inner.handle().addr);
   EXPECT_THAT(refusal([&] { tl.relu(inner); }), ended);
   tl.relu(younger);
+}
+
+// What a composite returns lies where its handle says, however it was built.
+TEST_F(RefusalTest, ResultsOfCompositesEndWithTheirScope) {
+  std::vector<Tensor> results;
+  {
+    auto scope = tl.scratch_scope();
+    const Tensor out = tl.empty({8, 64}, f16);
+    math.out = out.handle();
+    results = {tl.composite({math}), tl.composite(tl::math("relu", {{"src", A}}).out(out)),
+               tl.composite(tl::gemm(A, B)), out.rows(0, 1)};
+    for (const Tensor& result : results) tl.relu(result);
+  }
+  for (const Tensor& result : results) {
+    EXPECT_THAT(refusal([&] { tl.relu(result); }), HasSubstr("after its scratch scope ended"));
+  }
 }
 
 TEST_F(RefusalTest, RecipeScratchIsStaleAfterTheCall) {
@@ -290,6 +310,7 @@ TEST_F(RefusalTest, ForeignAndHandMadeHandles) {
 
 TEST_F(RefusalTest, ZeroAndNegativeDimensions) {
   EXPECT_THAT(refusal([&] { tl.empty({0, 4}, f16); }), HasSubstr("dimension 0 of"));
+  EXPECT_THAT(refusal([&] { tl.empty(Shape(), f16); }), HasSubstr("dimension 0 of"));
   EXPECT_THAT(refusal([&] { tl.zeros({4, -1}, f16); }), HasSubstr("is -1; it must be at least 1"));
   EXPECT_THAT(refusal([&] { tl.ref(0, {0}, f16); }), HasSubstr("must be at least 1"));
   math.operands[0].handle.shape = {8, 0};
@@ -411,6 +432,11 @@ TEST_F(RefusalTest, UnknownNames) {
                 tl.composite(tl::math("square", {{"src", A}, {"scr", A}}));
               }),
               HasSubstr("square: unknown operand 'scr'; valid are src"));
+  // The axes follow from the op.
+  EXPECT_THAT(refusal([&] {
+                tl.composite(tl::math("rmax", {{"src", A}, {"reduce_axis", 0.0}}));
+              }),
+              HasSubstr("rmax: unknown operand 'reduce_axis'; valid are src"));
 }
 
 TEST_F(RefusalTest, ArgumentsOfTheStringForms) {

@@ -23,7 +23,34 @@ struct AccessSet {
 AccessSet access_set(const Command& command);
 /// The same, into an existing object whose memory is reused.
 void access_set(const Command& command, AccessSet& result);
-/// The written ranges as they come: in no order, possibly overlapping.
-void append_writes(const Command& command, std::vector<ByteRange>& writes);
+
+// Call `visit` with every handle that a command writes; a tensor may come twice.
+template <class Visit>
+void for_each_write(const OpSpec& op, Visit&& visit) {
+  if (op.has_out) visit(op.out);
+}
+template <class Visit>
+void for_each_write(const CompositeCmd& command, Visit&& visit) {
+  for (const OpSpec& op : command.ops) for_each_write(op, visit);
+  for (const TensorHandle& handle : command.rw_handles) visit(handle);
+}
+template <class Visit>
+void for_each_write(const MathCmd& command, Visit&& visit) {
+  for_each_write(command.op, visit);
+}
+template <class Visit>
+void for_each_write(const GemmCmd& command, Visit&& visit) {
+  for_each_write(command.op, visit);
+}
+template <class Visit>
+void for_each_write(const DmaReadCmd& command, Visit&& visit) {
+  visit(command.dst);
+}
+template <class Visit>
+void for_each_write(const DmaWriteCmd& command, Visit&& visit) {
+  visit(command.dst);
+}
+template <class Visit>
+void for_each_write(const PeCpuOverheadCmd&, Visit&&) {}
 
 }  // namespace kernbench::command

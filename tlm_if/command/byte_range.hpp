@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "tlm_if/command/address_map.hpp"
 
 namespace kernbench::command {
@@ -19,5 +21,8 @@ struct ByteRange {
   }
   friend bool operator!=(const ByteRange& x, const ByteRange& y) { return !(x == y); }
 };
+
+/// Adds a range to a set of bytes, kept as ascending ranges that never touch.
+void add_range(std::vector<ByteRange>& ranges, ByteRange range);
 
 }  // namespace kernbench::command

@@ -118,18 +118,4 @@ std::string_view label(const Command& command) {
                     command);
 }
 
-Ops ops_of(const Command& command) {
-  return std::visit(Overloaded{[](const CompositeCmd& c) {
-                                 return Ops{c.ops.data(), c.ops.size()};
-                               },
-                               [](const MathCmd& c) {
-                                 return Ops{&c.op, 1};
-                               },
-                               [](const GemmCmd& c) {
-                                 return Ops{&c.op, 1};
-                               },
-                               [](const auto&) { return Ops{}; }},
-                    command);
-}
-
 }  // namespace kernbench::command

@@ -118,6 +118,13 @@ struct Ops {
   std::size_t size() const { return count; }
   const OpSpec& operator[](std::size_t i) const { return first[i]; }
 };
-Ops ops_of(const Command& command);
+inline Ops ops_of(const Command& command) {
+  if (const auto* composite = std::get_if<CompositeCmd>(&command)) {
+    return {composite->ops.data(), composite->ops.size()};
+  }
+  if (const auto* math = std::get_if<MathCmd>(&command)) return {&math->op, 1};
+  if (const auto* gemm = std::get_if<GemmCmd>(&command)) return {&gemm->op, 1};
+  return {};
+}
 
 }  // namespace kernbench::command

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 namespace kernbench {
 
@@ -31,10 +32,11 @@ class InlineVector {
     assert(size_ < N);
     std::memcpy(static_cast<void*>(data() + size_++), &value, sizeof(T));
   }
-  /// Appends a default value, to be filled in place.
-  T& grow() {
+  /// Appends a value made in place of the given members.
+  template <class... Members>
+  T& emplace_back(Members&&... members) {
     assert(size_ < N);
-    return *::new (static_cast<void*>(data() + size_++)) T();
+    return *::new (static_cast<void*>(data() + size_++)) T{std::forward<Members>(members)...};
   }
   void clear() { size_ = 0; }
 
@@ -60,7 +62,7 @@ class InlineVector {
  private:
   void assign(const InlineVector& other) {
     size_ = other.size_;
-    std::memcpy(storage_, other.storage_, size_ * sizeof(T));
+    for (std::size_t i = 0; i < size_; ++i) ::new (static_cast<void*>(data() + i)) T(other[i]);
   }
   T* data() { return reinterpret_cast<T*>(storage_); }
   const T* data() const { return reinterpret_cast<const T*>(storage_); }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "tlm_if/command/inline_vector.hpp"
 
 namespace kernbench::command {
 
@@ -43,6 +44,12 @@ enum class OpKind : std::uint8_t {
 inline constexpr int kOpKinds = static_cast<int>(OpKind::bias) + 1;
 
 enum class OperandName : std::uint8_t { a, b, src, src_a, src_b, src_c, other, out };
+inline constexpr std::array<std::string_view, 8> kOperandNames{"a",     "b",     "src",   "src_a",
+                                                               "src_b", "src_c", "other", "out"};
+constexpr std::string_view to_string(OperandName name) {
+  return kOperandNames[static_cast<std::size_t>(name)];
+}
+
 enum class ExtraName : std::uint8_t {
   m,
   k,
@@ -55,6 +62,11 @@ enum class ExtraName : std::uint8_t {
   first_col,
   rows_per_step,
 };
+inline constexpr std::array<std::string_view, 10> kExtraNames{
+    "m", "k", "n", "reduce_axis", "bcast_axis", "value", "a", "b", "first_col", "rows_per_step"};
+constexpr std::string_view to_string(ExtraName name) {
+  return kExtraNames[static_cast<std::size_t>(name)];
+}
 enum class ExtraType : std::uint8_t { u32, i32, f32 };
 
 /// How the operands' shapes relate; what decides the shape of the result.
@@ -68,9 +80,27 @@ enum class OpShape : std::uint8_t {
 };
 
 struct ExtraInfo {
-  ExtraName name;
-  ExtraType type;
-  bool required;
+  ExtraName name = ExtraName::value;
+  ExtraType type = ExtraType::u32;
+  bool required = true;
+};
+
+/// At most N entries, fixed at compile time.
+template <class T, std::size_t N>
+class ConstantList {
+ public:
+  constexpr ConstantList() = default;
+  constexpr ConstantList(std::initializer_list<T> values) {
+    for (const T& value : values) values_[size_++] = value;
+  }
+  constexpr std::size_t size() const { return size_; }
+  constexpr const T& operator[](std::size_t i) const { return values_[i]; }
+  constexpr const T* begin() const { return values_.data(); }
+  constexpr const T* end() const { return values_.data() + size_; }
+
+ private:
+  std::array<T, N> values_{};
+  std::size_t size_ = 0;
 };
 
 struct OpInfo {
@@ -78,21 +108,22 @@ struct OpInfo {
   std::string_view name;
   OpShape shape;
   /// Operands of the simple or kernel-scope form, in order.
-  InlineVector<OperandName, 3> operands;
-  InlineVector<ExtraInfo, 3> extras;
+  ConstantList<OperandName, 3> operands;
+  ConstantList<ExtraInfo, 3> extras;
   /// Operands of the k_tile / output_tile form, `src` being the accumulator; no value: the op has
   /// no such form (R4.6).
-  std::optional<InlineVector<OperandName, 2>> tile_operands;
+  std::optional<ConstantList<OperandName, 2>> tile_operands;
   /// The tile form names its output (the accumulator) as well: `scale` does not.
   bool tile_out = false;
   /// False: only an epilogue op (bias), not a simple command.
   bool kernel_form = true;
 };
 
-const OpInfo& op_info(OpKind kind);
-std::string_view to_string(OpKind kind);
-std::string_view to_string(OperandName name);
-std::string_view to_string(ExtraName name);
+/// In the order of OpKind.
+extern const std::array<OpInfo, kOpKinds> kOpTable;
+
+inline const OpInfo& op_info(OpKind kind) { return kOpTable[static_cast<std::size_t>(kind)]; }
+inline std::string_view to_string(OpKind kind) { return op_info(kind).name; }
 std::optional<OpKind> find_op(std::string_view name);
 /// All names, for messages about an unknown one.
 std::vector<std::string> op_names();

@@ -13,18 +13,36 @@ namespace {
 // Sizes stay below 2^56 elements, so that bits, bytes and address sums fit 64 bits.
 constexpr Index kMaxElements = Index{1} << 56;
 
-void check_size(const Shape& shape) {
-  if (shape.cols() > kMaxElements / shape.rows()) {
-    throw InputError(
-        fmt::format("shape {} has more than 2^56 entries; use a smaller tensor", to_string(shape)));
-  }
+// A dimension is below 1.
+[[noreturn]] void refuse_dimension(const Shape& shape, const Name& name) {
+  const int axis = shape.rank() == 2 && shape.rows() >= 1 ? 1 : 0;
+  throw InputError(
+      fmt::format("dimension {} of {} {} is {}; it must be at least 1", axis,
+                  name.empty() ? std::string("a tensor of shape") : "tensor " + std::string(name),
+                  to_string(shape), shape[axis]));
 }
 
-void check_slice(const TensorHandle& handle, const char* what, Index begin, Index count,
-                 Index size) {
+[[noreturn]] void refuse_size(const Shape& shape) {
+  throw InputError(
+      fmt::format("shape {} has more than 2^56 entries; use a smaller tensor", to_string(shape)));
+}
+
+[[noreturn]] void refuse_slice(const TensorHandle& handle, const char* what, Index begin,
+                               Index count, Index size) {
+  throw InputError(fmt::format("{} [{}, {}) of {} lie outside [0, {}); at least one is needed",
+                               what, begin, begin + count, handle.describe(), size));
+}
+
+void check_rows(const TensorHandle& handle, Index begin, Index count) {
+  const Index size = handle.shape.rows();
   if (begin < 0 || count < 1 || begin > size || count > size - begin) {
-    throw InputError(fmt::format("{} [{}, {}) of {} lie outside [0, {}); at least one is needed",
-                                 what, begin, begin + count, handle.describe(), size));
+    refuse_slice(handle, "rows", begin, count, size);
+  }
+}
+void check_cols(const TensorHandle& handle, Index begin, Index count) {
+  const Index size = handle.shape.cols();
+  if (begin < 0 || count < 1 || begin > size || count > size - begin) {
+    refuse_slice(handle, "columns", begin, count, size);
   }
 }
 
@@ -35,12 +53,8 @@ Address offset(const TensorHandle& handle, Index elements) {
 
 }  // namespace
 
-Shape::Shape(std::initializer_list<Index> dims) : rank_(static_cast<int>(dims.size())) {
-  if (dims.size() < 1 || dims.size() > 2) {
-    throw InputError(fmt::format("a tensor has rank 1 or 2, not {}", dims.size()));
-  }
-  std::size_t i = 0;
-  for (Index dim : dims) dims_[i++] = dim;
+void Shape::refuse_rank(std::size_t rank) {
+  throw InputError(fmt::format("a tensor has rank 1 or 2, not {}", rank));
 }
 
 std::string to_string(const Shape& shape) {
@@ -70,15 +84,8 @@ bool operator==(const TensorHandle& x, const TensorHandle& y) {
 
 TensorHandle make_handle(HandleId id, Address addr, const Shape& shape, DType dtype, Space space,
                          const Name& name) {
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    if (shape[axis] < 1) {
-      throw InputError(fmt::format(
-          "dimension {} of {} {} is {}; it must be at least 1", axis,
-          name.empty() ? std::string("a tensor of shape") : "tensor " + std::string(name),
-          to_string(shape), shape[axis]));
-    }
-  }
-  check_size(shape);
+  if (shape.rows() < 1 || shape.cols() < 1) refuse_dimension(shape, name);
+  if (shape.cols() > kMaxElements / shape.rows()) refuse_size(shape);
   TensorHandle handle{id, addr, shape, shape.cols(), 1, dtype, space, name};
   const std::uint64_t bytes = handle.bytes();
   if (addr > static_cast<std::uint64_t>(std::numeric_limits<Index>::max()) - bytes) {
@@ -93,20 +100,21 @@ TensorHandle view_rows(const TensorHandle& handle, Index begin, Index count, Han
     throw InputError(fmt::format("rows() needs a rank-2 tensor; {} has rank {}; use cols()",
                                  handle.describe(), handle.shape.rank()));
   }
-  check_slice(handle, "rows", begin, count, handle.shape.rows());
+  check_rows(handle, begin, count);
   TensorHandle view = handle;
   view.id = id;
   view.addr = offset(handle, begin * handle.row_stride);
-  view.shape = {count, handle.shape.cols()};
+  view.shape = Shape::matrix(count, handle.shape.cols());
   return view;
 }
 
 TensorHandle view_cols(const TensorHandle& handle, Index begin, Index count, HandleId id) {
-  check_slice(handle, "columns", begin, count, handle.shape.cols());
+  check_cols(handle, begin, count);
   TensorHandle view = handle;
   view.id = id;
   view.addr = offset(handle, begin * handle.col_stride);
-  view.shape = handle.shape.rank() == 2 ? Shape{handle.shape.rows(), count} : Shape{count};
+  view.shape =
+      handle.shape.rank() == 2 ? Shape::matrix(handle.shape.rows(), count) : Shape::vector(count);
   return view;
 }
 
@@ -115,8 +123,12 @@ TensorHandle view_first(const TensorHandle& handle, const Shape& shape, HandleId
     throw InputError(fmt::format("first({}) of {}: the ranks differ; give rank {}",
                                  to_string(shape), handle.describe(), handle.shape.rank()));
   }
-  const TensorHandle cols = view_cols(handle, 0, shape.cols(), id);
-  return shape.rank() == 2 ? view_rows(cols, 0, shape.rows(), id) : cols;
+  check_cols(handle, 0, shape.cols());
+  check_rows(handle, 0, shape.rows());
+  TensorHandle view = handle;
+  view.id = id;
+  view.shape = shape;
+  return view;
 }
 
 TensorHandle view_transposed(const TensorHandle& handle, HandleId id) {
@@ -126,7 +138,7 @@ TensorHandle view_transposed(const TensorHandle& handle, HandleId id) {
   }
   TensorHandle view = handle;
   view.id = id;
-  view.shape = {handle.shape.cols(), handle.shape.rows()};
+  view.shape = Shape::matrix(handle.shape.cols(), handle.shape.rows());
   view.row_stride = handle.col_stride;
   view.col_stride = handle.row_stride;
   return view;

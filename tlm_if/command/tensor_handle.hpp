@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -19,24 +19,34 @@ using HandleId = std::uint64_t;
 class Shape {
  public:
   Shape() = default;
-  Shape(std::initializer_list<Index> dims);
-  static Shape vector(Index n) { return Shape{n}; }
-  static Shape matrix(Index rows, Index cols) { return Shape{rows, cols}; }
+  /// Throws InputError unless there are one or two.
+  Shape(std::initializer_list<Index> dims) : rank_(static_cast<int>(dims.size())) {
+    if (dims.size() < 1 || dims.size() > 2) refuse_rank(dims.size());
+    if (rank_ == 2) rows_ = *dims.begin();
+    cols_ = *(dims.end() - 1);
+  }
+  static Shape vector(Index n) { return Shape(1, n, 1); }
+  static Shape matrix(Index rows, Index cols) { return Shape(rows, cols, 2); }
 
   int rank() const { return rank_; }
-  Index operator[](int axis) const { return dims_[static_cast<std::size_t>(axis)]; }
-  Index rows() const { return rank_ == 2 ? dims_[0] : 1; }
-  Index cols() const { return rank_ == 2 ? dims_[1] : dims_[0]; }
+  /// `axis` is 0 or 1, and below the rank.
+  Index operator[](int axis) const { return axis + 1 < rank_ ? rows_ : cols_; }
+  Index rows() const { return rows_; }
+  Index cols() const { return cols_; }
   /// make_handle() has checked that this fits.
   Index elements() const { return rows() * cols(); }
 
   friend bool operator==(const Shape& x, const Shape& y) {
-    return x.rank_ == y.rank_ && x.dims_ == y.dims_;
+    return x.rank_ == y.rank_ && x.rows_ == y.rows_ && x.cols_ == y.cols_;
   }
   friend bool operator!=(const Shape& x, const Shape& y) { return !(x == y); }
 
  private:
-  std::array<Index, 2> dims_{0, 0};
+  Shape(Index rows, Index cols, int rank) : rows_(rows), cols_(cols), rank_(rank) {}
+  [[noreturn]] static void refuse_rank(std::size_t rank);
+
+  Index rows_ = 1;
+  Index cols_ = 0;
   int rank_ = 0;
 };
 

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cache of 262,144 tokens, timing only: what the run needs must not grow with its length.
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <string>
+
+#include "model/record/op_log.hpp"
+#include "tests/support/in_child.hpp"
+#include "tests/support/kernel_bench.hpp"
+#include "tlm_if/command/error.hpp"
+
+namespace kernbench {
+namespace {
+
+// Issues into nothing: what a kernel allocates does not depend on what becomes of its commands.
+class NoSink : public command::CommandSink {
+ public:
+  void issue(command::Command) override {}
+  void wait(const std::vector<command::ByteRange>&) override {}
+  void begin_region(std::string_view) override {}
+  void end_region(std::string_view) override {}
+  void observe(std::string_view, const command::TensorHandle&) override {}
+};
+
+test::Settings decode(const std::string& variant, int tile, int s_kv) {
+  return {{"variant", variant}, {"tile", std::to_string(tile)}, {"s_kv", std::to_string(s_kv)}};
+}
+
+std::uint64_t scratch_peak(const test::Settings& settings) {
+  const auto topology = test::single_pe();
+  const auto instance = test::make_instance(topology, "gqa_decode", settings);
+  NoSink sink;
+  tl::Context context(test::target_of(topology), sink);
+  std::vector<tl::Tensor> bound;
+  command::Address addr = 0;
+  for (const auto& spec : instance.tensors) {
+    bound.push_back(context.ref(addr, spec.shape, spec.dtype, spec.name));
+    addr = command::align_up(bound.back().handle().range().end, command::kHbmTensorAlignment);
+  }
+  instance.body(context, bound);
+  return context.scratch_peak_bytes();
+}
+
+TEST(LongContext, ScratchDoesNotDependOnTheLength) {
+  for (const int tile : {16, 32, 64, 128, 256}) {
+    for (const char* variant : {"opt1", "opt2", "opt3"}) {
+      EXPECT_EQ(scratch_peak(decode(variant, tile, 262144)),
+                scratch_peak(decode(variant, tile, 4 * tile)))
+          << variant << " tile " << tile;
+    }
+  }
+  EXPECT_EQ(scratch_peak(decode("opt2", 64, 262144)), 10368U);
+  EXPECT_EQ(scratch_peak(decode("opt3", 64, 262144)), 12672U);
+}
+
+// Two slots of S of 8 x 4096 f16 are 131,072 bytes: all of the scratch, of which q, m, l and O have
+// taken some.
+TEST(LongContext, ATileThatDoesNotFitIsRefusedWithTheList) {
+  try {
+    scratch_peak(decode("opt2", 4096, 262144));
+    FAIL() << "not refused";
+  } catch (const InputError& e) {
+    const std::string line = e.what();
+    for (const char* part : {"scratch is exhausted", "needs 65536 bytes", "of 131072", "q 2048",
+                             "O 4096", "smaller tile"}) {
+      EXPECT_NE(line.find(part), std::string::npos) << part << " in: " << line;
+    }
+  }
+}
+
+// Largest resident size in KiB.
+std::string footprint(const test::Settings& settings) {
+  return test::in_child([&] {
+    const auto topology = test::single_pe();
+    record::Recorder recorder;
+    record::OpLog op_log("/dev/null");
+    recorder.add_sink(op_log);
+    EmbeddedHbm hbm("hbm", topology.hbm, 1, false);
+    Pe pe("pe0", topology.pe, 0);
+    pe.memory.bind(hbm.port(0));
+    pe.set_recorder(&recorder);
+    pe.set_kernel(test::bind_kernel(test::make_instance(topology, "gqa_decode", settings),
+                                    test::target_of(topology)));
+    sc_core::sc_start();
+    EXPECT_TRUE(pe.idle());
+    EXPECT_LT(recorder.pending(), 200U);
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return std::to_string(usage.ru_maxrss);
+  });
+}
+
+void expect_constant_memory(const std::string& variant) {
+  const auto short_kib = std::stoll(footprint(decode(variant, 64, 16384)));
+  const auto long_kib = std::stoll(footprint(decode(variant, 64, 262144)));
+  // 3840 more tiles: a single 100-byte record for each of their rows would be 8 MiB.
+  EXPECT_LT(long_kib - short_kib, 1024) << short_kib << " and " << long_kib << " KiB";
+}
+
+TEST(LongContext, MemoryDoesNotGrowWithTheRunOpt2) { expect_constant_memory("opt2"); }
+TEST(LongContext, MemoryDoesNotGrowWithTheRunOpt3) { expect_constant_memory("opt3"); }
+
+}  // namespace
+}  // namespace kernbench
