@@ -18,6 +18,7 @@
 #include "kernels/gqa_decode.hpp"
 #include "model/embedded_hbm.hpp"
 #include "model/pe.hpp"
+#include "runtime/launch.hpp"
 
 namespace {
 
@@ -84,28 +85,16 @@ Cost measure_activation() {
 }
 
 Cost measure_decode(const char* variant, std::uint64_t tiles) {
-  arch::TopologyConfig topology;
-  const tl::Target target;
-  const kernels::Kernel kernel = kernels::gqa_decode();
-  const kernels::Instance instance =
-      kernel.make(kernels::Parameters(kernel.name, kernel.parameters,
-                                      {{"variant", variant}, {"s_kv", std::to_string(tiles * 64)}}),
-                  target);
+  const arch::TopologyConfig topology;
+  const runtime::Launch launch(kernels::gqa_decode(),
+                               {{"variant", variant}, {"s_kv", std::to_string(tiles * 64)}},
+                               topology);
   record::Recorder recorder;  // counts rows; no sink
   EmbeddedHbm hbm("hbm", topology.hbm, 1, false);
   Pe pe("pe0", topology.pe, 0);
   pe.memory.bind(hbm.port(0));
   pe.set_recorder(&recorder);
-  pe.set_kernel([&](command::CommandSink& sink) {
-    tl::Context context(target, sink);
-    std::vector<tl::Tensor> bound;
-    command::Address addr = 0;
-    for (const auto& spec : instance.tensors) {
-      bound.push_back(context.ref(addr, spec.shape, spec.dtype, spec.name));
-      addr = command::align_up(bound.back().handle().range().end, command::kHbmTensorAlignment);
-    }
-    instance.body(context, bound);
-  });
+  pe.set_kernel([&](command::CommandSink& sink) { launch.issue(sink); });
   const double start = cpu_seconds();
   sc_core::sc_start();
   const double seconds = cpu_seconds() - start;

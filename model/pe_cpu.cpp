@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "model/record/codes.hpp"
 #include "tlm_if/command/error.hpp"
 
 namespace kernbench {
@@ -96,6 +97,7 @@ void PeCpu::await(const CommandTransaction& command, std::uint64_t row_number) {
   const std::uint64_t start = pe_.time.now();
   const std::uint64_t ticket = pe_.recorder != nullptr ? pe_.recorder->begin(start) : 0;
   awaited_ = &command;
+  show(arch::StageKind::wait, row_number, 0);
   block();
   record(arch::StageKind::wait, ticket, start, nullptr, row_number, 0);
 }
@@ -103,6 +105,15 @@ void PeCpu::await(const CommandTransaction& command, std::uint64_t row_number) {
 void PeCpu::block() {
   resumable_ = false;
   while (!resumable_) sc_core::wait(resume_event_);
+  state_ = 0;
+}
+
+void PeCpu::show(arch::StageKind kind, std::uint64_t number, std::uint32_t op) {
+  busy_ = kind == arch::StageKind::dispatch;
+  state_ = record::state_code(kind);
+  cmd_ = number;
+  op_ = op;
+  ++seq_;
 }
 
 void PeCpu::dispatch(const CommandTransaction& command) {
@@ -126,10 +137,10 @@ void PeCpu::dispatch(const CommandTransaction& command) {
     region.logical_bytes += bytes;
   }
   const std::uint64_t ticket = pe_.recorder != nullptr ? pe_.recorder->begin(start) : 0;
-  busy_ = true;
-  cmd_ = command.number;
+  show(arch::StageKind::dispatch, command.number, record::op_code(command.command));
   sc_core::wait(pe_.time.to_sc_time(time));
   busy_ = false;
+  state_ = 0;
   record(arch::StageKind::dispatch, ticket, start, &command, command.number, bytes);
 }
 
@@ -140,6 +151,7 @@ void PeCpu::offer(CommandTransaction& command) {
   const std::uint64_t number = command.number;
   if (send_forward(command_out, command, tlm::BEGIN_REQ) == tlm::TLM_UPDATED) return;
   const std::uint64_t ticket = pe_.recorder != nullptr ? pe_.recorder->begin(start) : 0;
+  show(arch::StageKind::queue_stall, number, 0);
   block();  // END_REQ resumes
   record(arch::StageKind::queue_stall, ticket, start, nullptr, number, 0);
 }
@@ -249,8 +261,12 @@ std::vector<std::string> PeCpu::waiting() const {
 }
 
 void PeCpu::trace(sc_core::sc_trace_file* file) const {
-  sc_core::sc_trace(file, busy_, std::string(name()) + ".busy");
-  sc_core::sc_trace(file, cmd_, std::string(name()) + ".cmd");
+  const std::string scope = name();
+  sc_core::sc_trace(file, busy_, scope + ".busy");
+  sc_core::sc_trace(file, state_, scope + ".state");
+  sc_core::sc_trace(file, cmd_, scope + ".cmd");
+  sc_core::sc_trace(file, op_, scope + ".op");
+  sc_core::sc_trace(file, seq_, scope + ".seq");
 }
 
 }  // namespace kernbench

@@ -70,7 +70,7 @@ class PeCpu : public sc_core::sc_module,
   const DispatchTotals& totals() const { return totals_; }
   std::vector<std::string> waiting() const;
 
-  /// Registers busy and cmd in a user's waveform file.
+  /// Registers busy, state, cmd, op and seq in a user's waveform file.
   void trace(sc_core::sc_trace_file* file) const override;
 
  private:
@@ -98,6 +98,7 @@ class PeCpu : public sc_core::sc_module,
   void dispatch(const CommandTransaction& command);
   void offer(CommandTransaction& command);
   void block();
+  void show(arch::StageKind kind, std::uint64_t number, std::uint32_t op);
   void record(arch::StageKind kind, std::uint64_t ticket, std::uint64_t start,
               const CommandTransaction* command, std::uint64_t number, std::uint64_t bytes);
 
@@ -120,7 +121,10 @@ class PeCpu : public sc_core::sc_module,
 
   // For trace().
   bool busy_ = false;
+  std::uint32_t state_ = 0;
   std::uint64_t cmd_ = 0;
+  std::uint32_t op_ = 0;
+  std::uint64_t seq_ = 0;
 };
 
 }  // namespace kernbench

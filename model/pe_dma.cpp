@@ -84,11 +84,7 @@ void PeDma::settle() {
 void PeDma::grant(Channel& channel, StageTransaction& stage) {
   channel.stage = &stage;
   channel.cursor = arch::BurstCursor(hbm_side(stage), pe_.config.dma.burst_bytes);
-  channel.busy = true;
-  channel.cmd = stage.command;
-  channel.addr = hbm_side(stage).addr;
-  channel.bytes = stage.spec.bytes;
-  ++channel.seq;
+  channel.signals.begin(stage, hbm_side(stage));
   stage.start = pe_.time.now();
   stage.open_bursts = 0;
   if (pe_.recorder != nullptr) stage.ticket = pe_.recorder->begin(stage.start);
@@ -145,7 +141,7 @@ void PeDma::accepted(BurstPayload& burst) {
   }
   burst.stage->end = pe_.time.now();
   channel.stage = nullptr;
-  channel.busy = false;
+  channel.signals.end();
   touch();
 }
 
@@ -174,13 +170,9 @@ void PeDma::finish(StageTransaction& stage, const Channel& channel) {
 void PeDma::trace(sc_core::sc_trace_file* file) const {
   for (const Direction& direction : directions_) {
     for (const Channel& channel : direction.channels) {
-      const std::string prefix =
-          fmt::format("{}.{}{}.", name(), arch::to_string(channel.engine), channel.index);
-      sc_core::sc_trace(file, channel.busy, prefix + "busy");
-      sc_core::sc_trace(file, channel.cmd, prefix + "cmd");
-      sc_core::sc_trace(file, channel.addr, prefix + "addr");
-      sc_core::sc_trace(file, channel.bytes, prefix + "bytes");
-      sc_core::sc_trace(file, channel.seq, prefix + "seq");
+      channel.signals.trace(
+          file, fmt::format("{}_{}", name(),
+                            record::engine_name(channel.engine, channel.index).substr(4)));
     }
   }
 }

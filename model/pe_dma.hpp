@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/arrival_queue.hpp"
+#include "model/engine_signals.hpp"
 #include "model/memory_port.hpp"
 #include "model/pe_context.hpp"
 #include "tlm_if/protocols.hpp"
@@ -30,7 +31,7 @@ class PeDma : public sc_core::sc_module,
 
   MemoryPort port;
 
-  /// Registers busy, cmd, addr, bytes and seq of every channel; polled by SystemC at every step.
+  /// Registers the ChannelSignals of every channel; polled by SystemC at every step.
   void trace(sc_core::sc_trace_file* file) const override;
 
  private:
@@ -43,13 +44,7 @@ class PeDma : public sc_core::sc_module,
     arch::BurstCursor cursor;
     std::uint64_t outstanding = 0;  // bytes from request to response; outlives the stage
     bool waits_for_credit = false;
-
-    // For trace().
-    bool busy = false;
-    std::uint64_t cmd = 0;
-    std::uint64_t addr = 0;
-    std::uint64_t bytes = 0;
-    std::uint64_t seq = 0;
+    ChannelSignals signals;
   };
   struct Direction {
     ArrivalQueue queue;

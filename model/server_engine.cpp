@@ -32,10 +32,7 @@ void ServerEngine::settle() {
   stage.start = pe_.time.now();
   stage.end = stage.done = stage.start + time;
   if (pe_.recorder != nullptr) stage.ticket = pe_.recorder->begin(stage.start);
-  busy_ = true;
-  cmd_ = stage.command;
-  op_ = static_cast<std::uint32_t>(stage.spec.op);
-  ++seq_;
+  signals_.begin(stage);
   if (stage.compute) begin_compute(stage);
   send_backward(stage_in, stage, tlm::END_REQ);
   complete_event_.notify(pe_.time.to_sc_time(time));
@@ -45,7 +42,7 @@ void ServerEngine::complete() {
   in_turn([this] {
     StageTransaction& stage = *current_;
     current_ = nullptr;
-    busy_ = false;
+    signals_.end();
     if (stage.compute) end_compute(stage);
     pe_.record(stage, engine_);
     if (!queue_.empty()) touch();
@@ -53,12 +50,6 @@ void ServerEngine::complete() {
   });
 }
 
-void ServerEngine::trace(sc_core::sc_trace_file* file) const {
-  const std::string prefix = std::string(name()) + ".";
-  sc_core::sc_trace(file, busy_, prefix + "busy");
-  sc_core::sc_trace(file, cmd_, prefix + "cmd");
-  sc_core::sc_trace(file, op_, prefix + "op");
-  sc_core::sc_trace(file, seq_, prefix + "seq");
-}
+void ServerEngine::trace(sc_core::sc_trace_file* file) const { signals_.trace(file, name()); }
 
 }  // namespace kernbench

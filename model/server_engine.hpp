@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/arrival_queue.hpp"
+#include "model/engine_signals.hpp"
 #include "model/pe_context.hpp"
 #include "tlm_if/protocols.hpp"
 
@@ -15,7 +16,7 @@ class ServerEngine : public sc_core::sc_module,
  public:
   TargetSocket<StageProtocol> stage_in{"stage_in"};
 
-  /// Registers busy, cmd, op and seq in a user's waveform file; polled by SystemC at every step.
+  /// Registers EngineSignals in a user's waveform file; polled by SystemC at every step.
   void trace(sc_core::sc_trace_file* file) const override;
 
  protected:
@@ -41,12 +42,7 @@ class ServerEngine : public sc_core::sc_module,
   sc_core::sc_event complete_event_;
   ArrivalQueue queue_;
   StageTransaction* current_ = nullptr;
-
-  // For trace().
-  bool busy_ = false;
-  std::uint64_t cmd_ = 0;
-  std::uint32_t op_ = 0;
-  std::uint64_t seq_ = 0;
+  EngineSignals signals_;
 };
 
 }  // namespace kernbench

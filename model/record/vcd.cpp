@@ -7,14 +7,12 @@
 #include <cassert>
 #include <stdexcept>
 
+#include "model/record/codes.hpp"
+
 namespace kernbench::record {
 namespace {
 
 using Code = std::pair<int, std::string_view>;
-
-// Labels of commands are no op kinds (command::label); kinds follow at a distance, so that a new
-// label moves no code.
-constexpr int kFirstOpKindCode = 16;
 
 constexpr unsigned kCodeBits = 8;
 constexpr unsigned kIndexBits = 32;
@@ -34,8 +32,6 @@ std::int64_t code_of(const std::map<std::string_view, std::int64_t>& codes, std:
   }
   return found->second;
 }
-
-std::int64_t state_code(arch::StageKind stage) { return static_cast<std::int64_t>(stage) + 1; }
 
 std::string describe(std::string_view name, const std::vector<Code>& codes) {
   std::string line = fmt::format("{} codes:", name);
@@ -60,11 +56,13 @@ VcdCodes vcd_codes() {
   codes.op = {{0, "none"},  {1, "composite"}, {2, "load"},
               {3, "store"}, {4, "dot"},       {5, "cpu_overhead"}};
   for (int kind = 0; kind < command::kOpKinds; ++kind) {
-    codes.op.emplace_back(kFirstOpKindCode + kind, to_string(static_cast<command::OpKind>(kind)));
+    const auto op = static_cast<command::OpKind>(kind);
+    codes.op.emplace_back(static_cast<int>(op_code(op)), to_string(op));
   }
   codes.operand = {{0, "none"}};
   for (int name = 0; name <= static_cast<int>(command::OperandName::out); ++name) {
-    codes.operand.emplace_back(name + 1, to_string(static_cast<command::OperandName>(name)));
+    const auto operand = static_cast<command::OperandName>(name);
+    codes.operand.emplace_back(static_cast<int>(operand_code(operand)), to_string(operand));
   }
   codes.state = {{0, "idle"}};
   for (arch::StageKind stage :

@@ -43,7 +43,7 @@ using testing::IsEmpty;
 BenchResult run_tl(const std::function<void(tl::Context&)>& body) {
   const auto topology = test::single_pe();
   return run_kernel(topology, [&](CommandSink& sink) {
-    tl::Context tl(test::target_of(topology), sink);
+    tl::Context tl(runtime::make_target(topology), sink);
     body(tl);
   });
 }
@@ -459,10 +459,9 @@ std::string told(const BenchResult& result) {
 void check_replay(const std::string& variant) {
   auto topology = test::single_pe();
   topology.pe.cpu.cmd_queue_depth = 2;
-  const auto body = test::bind_kernel(
-      test::make_instance(topology, "gqa_decode",
-                          {{"variant", variant}, {"s_kv", "200"}, {"kv_heads", "2"}}),
-      test::target_of(topology));
+  const auto launched = test::launch(topology, "gqa_decode",
+                                     {{"variant", variant}, {"s_kv", "200"}, {"kv_heads", "2"}});
+  const auto body = [&](command::CommandSink& sink) { launched.issue(sink); };
   command::Recorder recorder;
   body(recorder);
   const std::string live = test::in_child([&] { return told(run_kernel(topology, body)); });

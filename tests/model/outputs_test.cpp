@@ -9,11 +9,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "tests/support/kernel_bench.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/support/vcd_reader.hpp"
 
 namespace kernbench {
@@ -112,6 +114,75 @@ TEST(Outputs, TheWaveformShowsKBeforeV) {
   }
   EXPECT_EQ(with_v.size(), 16U);
   for (const auto& [cmd, stages] : prologue_stages) EXPECT_EQ(stages, 8) << "command " << cmd;
+}
+
+// The last value of every variable of a file that SystemC wrote, by path.
+std::map<std::string, std::uint64_t> last_values(const std::string& text) {
+  std::map<std::string, std::string> paths;  // by identifier
+  std::map<std::string, std::uint64_t> values;
+  std::vector<std::string> scopes;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string first, kind, width, id, name;
+    words >> first;
+    if (first == "$scope") {
+      words >> kind >> name;
+      scopes.push_back(name == "SystemC" ? "" : name + ".");
+    } else if (first == "$upscope") {
+      scopes.pop_back();
+    } else if (first == "$var") {
+      words >> kind >> width >> id >> name;
+      std::string path;
+      for (const std::string& scope : scopes) path += scope;
+      paths[id] = path + name;
+    } else if (first[0] == 'b' && words >> id) {
+      values[paths.at(id)] = std::stoull(first.substr(1), nullptr, 2);
+    } else if ((first[0] == '0' || first[0] == '1') && paths.count(first.substr(1)) != 0) {
+      values[paths.at(first.substr(1))] = first[0] == '1' ? 1 : 0;
+    }
+  }
+  return values;
+}
+
+// R10.3: Pe::trace() shows the same in a user's own file; seq has counted every stage.
+TEST(Outputs, TraceRegistersTheStateOfEveryEngine) {
+  test::TemporaryFolder folder;
+  test::BenchOptions options;
+  sc_core::sc_trace_file* file = sc_core::sc_create_vcd_trace_file((folder / "own").c_str());
+  options.elaborated = [&](const Pe& pe) { pe.trace(file); };
+  const BenchResult result = test::run_catalogue(test::single_pe(), "gqa_decode",
+                                                 {{"variant", "opt2"}, {"s_kv", "128"}}, options);
+  sc_core::sc_close_vcd_trace_file(file);
+  const auto values = last_values(test::read_file(folder / "own.vcd"));
+  for (const std::string engine : {"dma_rd", "dma_wr", "tcm", "gemm", "math"}) {
+    const auto stages =
+        test::select(result.rows, [&](const OpLogRow& row) { return row.engine == engine; });
+    EXPECT_EQ(values.at("pe0." + engine + ".seq"), stages.size()) << engine;
+    EXPECT_EQ(values.at("pe0." + engine + ".busy"), 0U) << engine;
+    EXPECT_EQ(values.at("pe0." + engine + ".cmd"), static_cast<std::uint64_t>(stages.back().cmd));
+  }
+  EXPECT_EQ(values.at("pe0.dma_wr.bytes"), 2048U);
+  // SystemC writes a step when the next one begins: of the last step nothing is in the file.
+  EXPECT_EQ(values.at("pe0.scheduler.inflight"), 1U);
+  EXPECT_EQ(values.at("pe0.cpu.state"), 0U);
+}
+
+// traces/decode.gtkw is a view of the demo's waveforms: every signal that it names is there.
+TEST(Outputs, TheViewNamesSignalsOfTheWaveform) {
+  const test::VcdFile vcd =
+      test::parse_vcd(test::run_catalogue(test::single_pe(), "gqa_decode", {{"s_kv", "128"}}).vcd);
+  std::istringstream view(
+      test::read_file(std::string(KERNBENCH_SOURCE_DIR) + "/traces/decode.gtkw"));
+  int signals = 0;
+  for (std::string line; std::getline(view, line);) {
+    if (line.empty() || line[0] == '[' || line[0] == '-' || line[0] == '@' || line[0] == '*')
+      continue;
+    const std::string path = line.substr(0, line.find('['));
+    EXPECT_NO_THROW(vcd.variable(path)) << path;
+    ++signals;
+  }
+  EXPECT_GT(signals, 10);
 }
 
 }  // namespace

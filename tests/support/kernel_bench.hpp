@@ -2,24 +2,18 @@
 #pragma once
 
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "kernels/kernel.hpp"
+#include "runtime/launch.hpp"
 #include "tests/support/pe_bench.hpp"
 
 namespace kernbench::test {
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
+using runtime::Settings;
 
-tl::Target target_of(const arch::TopologyConfig& topology);
+/// A kernel of the catalogue, as the command line launches it.
+runtime::Launch launch(const arch::TopologyConfig& topology, const std::string& kernel,
+                       const Settings& settings);
 
-/// A kernel's body, its HBM tensors bound from address 0 in steps of 4096 (R3.4).
-KernelBody bind_kernel(const kernels::Instance& instance, const tl::Target& target);
-
-/// A kernel of the catalogue.
-kernels::Instance make_instance(const arch::TopologyConfig& topology, const std::string& kernel,
-                                const Settings& settings);
 BenchResult run_catalogue(const arch::TopologyConfig& topology, const std::string& kernel,
                           const Settings& settings, const BenchOptions& options = {});
 

@@ -120,6 +120,7 @@ BenchResult run_kernel(const arch::TopologyConfig& topology, const KernelBody& k
     pe->set_data_mode(options.data);
     pe->set_recorder(&recorder);
     pe->memory.bind(monitor.upstream);
+    if (options.elaborated) options.elaborated(*pe);
   } else {
     const auto& order = options.creation_order;
     const bool memory_first = order.front() == 0;

@@ -23,6 +23,8 @@ struct BenchOptions {
   /// Order in which the modules are created: a permutation of 0 .. 6 (memory, cpu, scheduler, dma,
   /// tcm, gemm, math). Empty: the order of Pe.
   std::vector<int> creation_order;
+  /// Called before the simulation starts, not with a creation order.
+  std::function<void(const Pe& pe)> elaborated;
   /// Called before the simulation starts, in data mode with the memory's bytes.
   std::function<void(arch::Storage& hbm)> load;
   /// Called when the run has ended.
