@@ -42,10 +42,10 @@ class EmbeddedHbm::Port : private tlm::tlm_fw_transport_if<> {
   }
 
   tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
-                                     sc_core::sc_time&) override {
+                                     sc_core::sc_time& delay) override {
     if (phase == tlm::BEGIN_REQ) {
       payload.acquire();
-      memory_.arrive(*this, payload);
+      memory_.arrive(*this, payload, delay);
     } else if (phase == tlm::END_RESP) {
       end_response(payload);
       return tlm::TLM_COMPLETED;
@@ -93,6 +93,9 @@ EmbeddedHbm::EmbeddedHbm(const sc_core::sc_module_name& name, const arch::HbmCon
   SC_METHOD(finish_service);
   sensitive << service_event_;
   dont_initialize();
+  SC_METHOD(take_annotated);
+  sensitive << arrival_event_;
+  dont_initialize();
   SC_METHOD(send_responses);
   sensitive << response_event_;
   dont_initialize();
@@ -105,7 +108,36 @@ tlm::tlm_target_socket<32>& EmbeddedHbm::port(std::uint32_t index) {
   return ports_.at(index)->socket;
 }
 
-void EmbeddedHbm::arrive(Port& port, tlm::tlm_generic_payload& payload) {
+void EmbeddedHbm::arrive(Port& port, tlm::tlm_generic_payload& payload,
+                         const sc_core::sc_time& delay) {
+  const std::uint64_t ps = time_.to_ps(delay);
+  if (ps == 0) {
+    enqueue(port, payload);
+    return;
+  }
+  const Request request{time_.now() + ps, &port, &payload};
+  const auto place =
+      std::upper_bound(annotated_.begin(), annotated_.end(), request,
+                       [](const Request& x, const Request& y) { return x.arrival < y.arrival; });
+  annotated_.insert(place, request);
+  arrival_event_.notify(delay);  // an earlier notification stays
+}
+
+void EmbeddedHbm::take_annotated() {
+  in_turn([this] {
+    const std::uint64_t now = time_.now();
+    while (!annotated_.empty() && annotated_.front().arrival <= now) {
+      const Request due = annotated_.front();
+      annotated_.erase(annotated_.begin());
+      enqueue(*due.port, *due.payload);
+    }
+    if (!annotated_.empty()) {
+      arrival_event_.notify(time_.to_sc_time(annotated_.front().arrival - now));
+    }
+  });
+}
+
+void EmbeddedHbm::enqueue(Port& port, tlm::tlm_generic_payload& payload) {
   const std::uint64_t now = time_.now();
   auto place = requests_.end();
   while (place != requests_.begin() && (place - 1)->arrival == now &&

@@ -47,7 +47,10 @@ class EmbeddedHbm : public sc_core::sc_module, private Settling {
   void finish_service();
   void send_responses();
 
-  void arrive(Port& port, tlm::tlm_generic_payload& payload);
+  /// A request arrives `delay` from now: what the caller annotated.
+  void arrive(Port& port, tlm::tlm_generic_payload& payload, const sc_core::sc_time& delay);
+  void enqueue(Port& port, tlm::tlm_generic_payload& payload);
+  void take_annotated();
   /// Moves the bytes and sets the response status.
   void access(tlm::tlm_generic_payload& payload);
 
@@ -56,12 +59,14 @@ class EmbeddedHbm : public sc_core::sc_module, private Settling {
   const bool data_;
   arch::Storage storage_;
   std::vector<std::unique_ptr<Port>> ports_;
-  std::vector<Request> requests_;  // at most one a port, in order of service
+  std::vector<Request> requests_;   // at most one a port, in order of service
+  std::vector<Request> annotated_;  // by arrival, which lies ahead
   Request served_{};
   bool serving_ = false;
   std::deque<Response> responses_;  // by time: the latency is the same for all
   sc_core::sc_event service_event_;
   sc_core::sc_event response_event_;
+  sc_core::sc_event arrival_event_;
 };
 
 }  // namespace kernbench

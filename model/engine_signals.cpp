@@ -27,8 +27,9 @@ void EngineSignals::trace(sc_core::sc_trace_file* file, const std::string& scope
 
 void ChannelSignals::begin(const StageTransaction& stage, const arch::Slice& hbm_side) {
   EngineSignals::begin(stage);
-  if (stage.spec.op_index < 0) {  // a simple command, 2 load or 3 store
-    op = stage.spec.kind == arch::StageKind::dma_read ? 2 : 3;
+  if (stage.spec.op_index < 0) {  // a simple command
+    op = record::op_code(stage.spec.kind == arch::StageKind::dma_read ? record::CommandCode::load
+                                                                      : record::CommandCode::store);
   }
   operand = record::operand_code(hbm_side.name);
   addr = hbm_side.addr;

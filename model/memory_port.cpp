@@ -168,6 +168,10 @@ void MemoryPort::accept(BurstPayload& payload) {
 
 void MemoryPort::respond(BurstPayload& payload, bool needs_end_resp) {
   accept(payload);  // a response implies the acceptance, if END_REQ never came
+  // Nor may an END_REQ that was annotated for later meet the payload's next use.
+  annotated_.erase(std::remove_if(annotated_.begin(), annotated_.end(),
+                                  [&](const Annotated& a) { return a.payload == &payload; }),
+                   annotated_.end());
   if (!payload.is_response_ok()) {
     const arch::StageSpec& spec = payload.stage->spec;
     SC_REPORT_ERROR(

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -28,7 +27,7 @@ class BurstPayload : public tlm::tlm_generic_payload {
 /// three answers, responses in any order, annotated delays, rewritten addresses.
 ///
 /// Requests are granted by arrival, ties read before write, lower channel first; one request is at
-/// the socket until the memory accepts it. END_RESP is sent from the settling process at the time
+/// the socket until the memory accepts it. END_RESP is sent by the settling pass at the time
 /// of the response, never from within the call.
 class MemoryPort : public sc_core::sc_module,
                    private Settling,

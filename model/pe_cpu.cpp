@@ -113,7 +113,6 @@ void PeCpu::show(arch::StageKind kind, std::uint64_t number, std::uint32_t op) {
   state_ = record::state_code(kind);
   cmd_ = number;
   op_ = op;
-  ++seq_;
 }
 
 void PeCpu::dispatch(const CommandTransaction& command) {
@@ -171,11 +170,14 @@ tlm::tlm_sync_enum PeCpu::nb_transport_bw(CommandTransaction& command, tlm::tlm_
     }
   }
   for (std::size_t i = 0; i < observations_.size();) {
-    if (observations_[i].after != &command) {
+    Observation& observation = observations_[i];
+    auto& writers = observation.writers;
+    writers.erase(std::remove(writers.begin(), writers.end(), &command), writers.end());
+    if (!writers.empty()) {
       ++i;
       continue;
     }
-    observe_handler_(observations_[i].name, observations_[i].handle);
+    observe_handler_(observation.name, observation.handle);
     observations_.erase(observations_.begin() + static_cast<std::ptrdiff_t>(i));
   }
   if (awaited_ == &command) {
@@ -195,14 +197,16 @@ void PeCpu::settle() {
 
 void PeCpu::record(arch::StageKind kind, std::uint64_t ticket, std::uint64_t start,
                    const CommandTransaction* command, std::uint64_t number, std::uint64_t bytes) {
+  const std::uint64_t now = pe_.time.now();
+  if (now != start) ++seq_;
   if (pe_.recorder == nullptr) return;
-  record::StageRecord record;
-  record.start = start;
-  record.end = record.done = pe_.time.now();
-  if (record.end == record.start) {  // R10.2: no row
+  if (now == start) {  // R10.2: no row
     pe_.recorder->drop(ticket);
     return;
   }
+  record::StageRecord record;
+  record.start = start;
+  record.end = record.done = now;
   record.pe = pe_.index;
   record.engine = arch::Engine::cpu;
   record.stage = kind;
@@ -224,30 +228,34 @@ void PeCpu::begin_region(std::string_view name) {
     }
     region = regions_.insert(regions_.end(), Region{});
     region->name = name;
+    region_depth_.push_back(0);
   }
-  open_regions_ |= std::uint64_t{1} << (region - regions_.begin());
+  const auto index = static_cast<std::size_t>(region - regions_.begin());
+  ++region_depth_[index];
+  open_regions_ |= std::uint64_t{1} << index;
 }
 
 void PeCpu::end_region(std::string_view name) {
   const auto region = std::find_if(regions_.begin(), regions_.end(),
                                    [&](const Region& r) { return r.name == name; });
-  if (region != regions_.end()) {
-    open_regions_ &= ~(std::uint64_t{1} << (region - regions_.begin()));
+  if (region == regions_.end()) return;
+  const auto index = static_cast<std::size_t>(region - regions_.begin());
+  if (region_depth_[index] > 0 && --region_depth_[index] == 0) {
+    open_regions_ &= ~(std::uint64_t{1} << index);
   }
 }
 
 void PeCpu::observe(std::string_view name, const command::TensorHandle& handle) {
   if (!observe_handler_) return;
-  // Writers of one byte complete in issue order (R7.1): the last one issued completes the value,
-  // and no later command can have changed it by then.
   const std::vector<command::ByteRange> range{handle.range()};
-  const auto writer = std::find_if(
-      outstanding_.rbegin(), outstanding_.rend(),
-      [&](const CommandTransaction* earlier) { return earlier->accesses.writes_any_of(range); });
-  if (writer == outstanding_.rend()) {
+  Observation observation{{}, std::string(name), handle};
+  for (const CommandTransaction* earlier : outstanding_) {
+    if (earlier->accesses.writes_any_of(range)) observation.writers.push_back(earlier);
+  }
+  if (observation.writers.empty()) {
     observe_handler_(name, handle);
   } else {
-    observations_.push_back({*writer, std::string(name), handle});
+    observations_.push_back(std::move(observation));
   }
 }
 

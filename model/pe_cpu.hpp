@@ -57,7 +57,9 @@ class PeCpu : public sc_core::sc_module,
 
   /// Before the simulation starts. At most 64 regions a kernel.
   void set_kernel(KernelBody kernel) { kernel_ = std::move(kernel); }
-  /// Called at the time when an observed value is complete (CommandSink::observe).
+  /// Called at the time when an observed value is complete (CommandSink::observe): the last of the
+  /// commands that were issued before and write it is done. A kernel that goes on to overwrite a
+  /// part of it waits first.
   void set_observe_handler(ObserveHandler handler) { observe_handler_ = std::move(handler); }
 
   /// The kernel has returned and every command is done.
@@ -70,12 +72,12 @@ class PeCpu : public sc_core::sc_module,
   const DispatchTotals& totals() const { return totals_; }
   std::vector<std::string> waiting() const;
 
-  /// Registers busy, state, cmd, op and seq in a user's waveform file.
+  /// Registers busy, state, cmd, op and seq (of what has ended) in a user's waveform file.
   void trace(sc_core::sc_trace_file* file) const override;
 
  private:
   struct Observation {
-    const CommandTransaction* after;  // complete when this one is done
+    std::vector<const CommandTransaction*> writers;  // complete when all of these are done
     std::string name;
     command::TensorHandle handle;
   };
@@ -113,7 +115,8 @@ class PeCpu : public sc_core::sc_module,
   bool kernel_done_ = false;
   std::exception_ptr failure_;
   std::uint64_t next_number_ = 0;
-  std::uint64_t open_regions_ = 0;  // bit i: regions_[i]
+  std::uint64_t open_regions_ = 0;           // bit i: regions_[i]
+  std::vector<std::uint32_t> region_depth_;  // a region may be opened within itself
   std::vector<Region> regions_;
   std::vector<Observation> observations_;
   DispatchTotals totals_;

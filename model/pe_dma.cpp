@@ -18,7 +18,8 @@ bool is_write(const StageTransaction& stage) {
 const arch::Slice& hbm_side(const StageTransaction& stage) {
   return is_write(stage) ? stage.spec.out : stage.spec.operands[0];
 }
-bool composite_tile(const StageTransaction& stage) { return stage.tile >= 0; }
+/// The write of a tile that STORE has packed into the transaction: it has no source in TCM.
+bool already_packed(const StageTransaction& stage) { return stage.spec.operands.empty(); }
 
 }  // namespace
 
@@ -69,7 +70,7 @@ void PeDma::check_addresses(const StageTransaction& stage) const {
   };
   check(hbm_side(stage), {0, pe_.config.hbm_bytes}, "HBM");
   if (!is_write(stage)) check(spec.out, pe_.tcm.range(), "TCM");
-  if (is_write(stage) && !composite_tile(stage)) check(spec.operands[0], pe_.tcm.range(), "TCM");
+  if (is_write(stage) && !already_packed(stage)) check(spec.operands[0], pe_.tcm.range(), "TCM");
 }
 
 void PeDma::settle() {
@@ -91,8 +92,9 @@ void PeDma::grant(Channel& channel, StageTransaction& stage) {
   if (stage.compute) {
     if (!is_write(stage)) {
       stage.bytes.resize(stage.spec.bytes);
-    } else if (!composite_tile(stage)) {
-      arch::gather(pe_.tcm, stage.spec.operands[0], stage.bytes);  // sampled at start (R8.1)
+    } else if (!already_packed(stage)) {
+      arch::gather(pe_.tcm, stage.spec.operands[0], stage.spec.out,
+                   stage.bytes);  // sampled at start (R8.1)
     }
   }
   send_backward(stage_in, stage, tlm::END_REQ);

@@ -55,6 +55,7 @@ void PeScheduler::settle() {
         head_since_ = pe_.time.now();
         if (pe_.recorder != nullptr) head_ticket_ = pe_.recorder->begin(head_since_);
         blocked_ = true;
+        blocked_cmd_ = head.number;
       }
       return;  // nothing overtakes the head (R7.1), which keeps its place in the queue (R6.2)
     }
@@ -69,8 +70,9 @@ void PeScheduler::settle() {
 }
 
 void PeScheduler::end_admit_stall(const CommandTransaction& head) {
-  if (pe_.recorder == nullptr) return;
   const std::uint64_t now = pe_.time.now();
+  if (now != head_since_) ++stalls_;
+  if (pe_.recorder == nullptr) return;
   if (now == head_since_) {  // R10.2: no row
     pe_.recorder->drop(head_ticket_);
     return;
@@ -93,6 +95,7 @@ void PeScheduler::admit(CommandTransaction& command) {
   flights_.push_back(&flight);
   flight.command = &command;
   flight.plan = arch::Plan(command.command, pe_.config.gemm);
+  check_operands(command, flight.plan);
   flight.slot = -1;
   flight.compute = pe_.data;
   if (const auto* composite = std::get_if<command::CompositeCmd>(&command.command)) {
@@ -109,6 +112,39 @@ void PeScheduler::admit(CommandTransaction& command) {
     offer(make_stage(flight, flight.plan.prologue(0), -1, Key::output_tile));
   } else {
     start_tiles(flight);
+  }
+}
+
+void PeScheduler::check_operands(const CommandTransaction& command, const arch::Plan& plan) const {
+  const auto report = [&](command::OperandName operand, const std::string& what) {
+    SC_REPORT_ERROR("/kernbench/pe_scheduler/operand",
+                    fmt::format("{}: command {} ({}): operand {} {}", name(), command.number,
+                                command::label(command.command), command::to_string(operand), what)
+                        .c_str());
+  };
+  const auto check_in_tcm = [&](command::OperandName operand, const command::TensorHandle& handle) {
+    const command::ByteRange range = handle.range();
+    if (pe_.tcm.range().contains(range)) return;
+    report(operand,
+           fmt::format("at [{:#x}, {:#x}) lies outside TCM [{:#x}, {:#x}); load it first",
+                       range.begin, range.end, pe_.tcm.range().begin, pe_.tcm.range().end));
+  };
+  for (const command::OpSpec& op : command::ops_of(command.command)) {
+    const bool gemm = op.kind == command::OpKind::gemm;
+    for (const command::Operand& operand : op.operands) {
+      if (op.on_accumulator() && operand.name == command::OperandName::src) continue;
+      // PE_DMA checks what streams.
+      if (!gemm || operand.handle.pinned()) check_in_tcm(operand.name, operand.handle);
+    }
+    if (op.has_out && !op.on_accumulator() && (!gemm || op.out.pinned())) {
+      check_in_tcm(command::OperandName::out, op.out);
+    }
+  }
+  if (plan.streamed_tile_bytes() > pe_.config.tile_buffer_bytes()) {
+    report(plan.streams_b() ? command::OperandName::b : command::OperandName::a,
+           fmt::format("needs tiles of {} bytes and a tile buffer has {}; use a 16-bit type or "
+                       "smaller pe.gemm tiles",
+                       plan.streamed_tile_bytes(), pe_.config.tile_buffer_bytes()));
   }
 }
 
@@ -234,9 +270,12 @@ void PeScheduler::advance(StageTransaction& stage) {
         output_tile_left(flight);
       }
       break;
-    default:
+    case StageKind::dma_write:
       output_tile_left(flight);
-      break;  // dma_write
+      break;
+    default:
+      SC_REPORT_ERROR("/kernbench/pe_scheduler/stage", "an engine returned a stage of no engine");
+      break;
   }
 }
 
@@ -387,6 +426,8 @@ std::vector<std::string> PeScheduler::waiting() const {
 void PeScheduler::trace(sc_core::sc_trace_file* file) const {
   sc_core::sc_trace(file, inflight_, std::string(name()) + ".inflight");
   sc_core::sc_trace(file, blocked_, std::string(name()) + ".blocked");
+  sc_core::sc_trace(file, blocked_cmd_, std::string(name()) + ".cmd");
+  sc_core::sc_trace(file, stalls_, std::string(name()) + ".seq");
 }
 
 }  // namespace kernbench

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -36,7 +35,7 @@ class PeScheduler : public sc_core::sc_module,
   /// One line for each command that has not finished: what it waits for.
   std::vector<std::string> waiting() const;
 
-  /// Registers inflight and blocked in a user's waveform file.
+  /// Registers inflight, blocked, and the blocked command and its count in a user's waveform file.
   void trace(sc_core::sc_trace_file* file) const override;
 
  private:
@@ -68,6 +67,8 @@ class PeScheduler : public sc_core::sc_module,
   void settle() override;
 
   void admit(CommandTransaction& command);
+  /// R3.4: a program may come from elsewhere than `tl`. Reports what lies on the wrong side.
+  void check_operands(const CommandTransaction& command, const arch::Plan& plan) const;
   void end_admit_stall(const CommandTransaction& head);
   void retire(Flight& flight);
   void start_tiles(Flight& flight);
@@ -99,6 +100,8 @@ class PeScheduler : public sc_core::sc_module,
   // For trace().
   std::uint32_t inflight_ = 0;
   bool blocked_ = false;
+  std::uint64_t blocked_cmd_ = 0;
+  std::uint64_t stalls_ = 0;
 };
 
 }  // namespace kernbench

@@ -85,6 +85,15 @@ std::uint64_t PrologueOrder::violations() const {
       }));
 }
 
+std::vector<std::string> demo_files(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const char* variant : kVariants) {
+    const OutputPaths paths = paths_in(folder, variant);
+    files.insert(files.end(), {paths.op_log, paths.vcd, paths.trace, paths.summary});
+  }
+  return files;
+}
+
 bool run_demo(std::ostream& out, const std::vector<kernels::Kernel>& kernels,
               const arch::TopologyConfig& topology, const MemoryFactory& memory,
               const std::string& folder) {
@@ -93,7 +102,6 @@ bool run_demo(std::ostream& out, const std::vector<kernels::Kernel>& kernels,
   std::array<PrologueOrder, kVariants.size()> orders;
   std::vector<RunRequest> requests;
   std::vector<std::string> labels;
-  create(folder);
   for (std::size_t i = 0; i < kVariants.size(); ++i) {
     const Launch& launch = launches.emplace_back(
         decode,
@@ -108,6 +116,7 @@ bool run_demo(std::ostream& out, const std::vector<kernels::Kernel>& kernels,
     requests.push_back(std::move(request));
     labels.emplace_back(kVariants[i]);
   }
+  create(folder);  // not for a topology that the kernel does not fit
   const std::vector<RunResult> results = simulate(topology, memory, requests);
 
   fmt::print(
@@ -128,8 +137,8 @@ bool run_demo(std::ostream& out, const std::vector<kernels::Kernel>& kernels,
       "\nopt3 / opt2\n"
       "  dispatch cycles a tile  {:.3f}  cost of issuing the commands on PE_CPU\n"
       "  total time of the loop  {:.3f}  what a user waits for; not the same as dispatch\n\n",
-      results[1].dispatch_cycles_per_tile / results[0].dispatch_cycles_per_tile,
-      loop_ps(results[1]) / loop_ps(results[0]));
+      ratio(results[1].dispatch_cycles_per_tile, results[0].dispatch_cycles_per_tile),
+      ratio(loop_ps(results[1]), loop_ps(results[0])));
   const BitEquality equality = compare_results(results);
   fmt::print(out, "results of opt2 and opt3: {}\n", to_string(equality));
   bool passed = equality.different.empty();

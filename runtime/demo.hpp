@@ -38,6 +38,9 @@ class PrologueOrder : public record::OrderedSink {
   std::map<std::int64_t, Composite> composites_;  // by command number
 };
 
+/// The files that the demo writes into `folder`.
+std::vector<std::string> demo_files(const std::string& folder);
+
 /// The main job: decode with the head geometry of Llama 70B, opt2 and opt3, data on. Writes op log,
 /// VCD, trace and summary of each into `folder`, which is created, and a report to `out`. Returns
 /// whether all checks passed. Throws InputError if gqa_decode is not among `kernels`.

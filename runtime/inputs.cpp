@@ -65,6 +65,17 @@ bool fits(const std::vector<std::int64_t>& given, const std::vector<std::int64_t
   return next == given.size();
 }
 
+/// `[row, column, ..]` of the entry of that number, row-major.
+std::string place_of(std::size_t entry, const std::vector<std::int64_t>& shape) {
+  std::vector<std::size_t> indices(shape.size());
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    const auto dim = static_cast<std::size_t>(shape[axis]);
+    indices[axis] = entry % dim;
+    entry /= dim;
+  }
+  return fmt::format("[{}]", fmt::join(indices, ", "));
+}
+
 }  // namespace
 
 kernels::HostTensors synthetic_inputs(const std::vector<TensorSpec>& tensors, std::uint64_t seed) {
@@ -121,6 +132,15 @@ kernels::HostTensors checked_inputs(const std::vector<TensorSpec>& tensors,
           "{}: tensor '{}' has shape [{}]; the kernel takes [{}], where axes of size 1 may be "
           "missing",
           source, tensor.name, fmt::join(found.shape, ", "), fmt::join(tensor.file_shape, ", ")));
+    }
+    const auto odd = std::find_if(found.values.begin(), found.values.end(),
+                                  [](double value) { return !std::isfinite(value); });
+    if (odd != found.values.end()) {
+      const auto entry = static_cast<std::size_t>(odd - found.values.begin());
+      throw InputError(fmt::format(
+          "{}: tensor '{}' has {} at {}; inputs are finite numbers, as the check against float64 "
+          "needs them; replace it",
+          source, tensor.name, *odd, place_of(entry, found.shape)));
     }
     inputs.emplace(tensor.name, found.values);
   }

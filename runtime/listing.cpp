@@ -5,6 +5,7 @@
 #include <fmt/ostream.h>
 #include <fmt/ranges.h>
 
+#include <limits>
 #include <optional>
 
 #include "model/arch/bursts.hpp"

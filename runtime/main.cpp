@@ -8,13 +8,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <deque>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <new>
 #include <optional>
 
 #include "model/arch/topology_file.hpp"
+#include "model/record/output_file.hpp"
 #include "runtime/demo.hpp"
 #include "runtime/inputs.hpp"
 #include "runtime/listing.hpp"
@@ -135,27 +138,34 @@ void check_data_options(const Options& options) {
   }
 }
 
-/// No file may be written twice, or over the inputs.
-void check_paths(const Options& options) {
+/// No file may be written twice, or over what is read.
+void check_paths(const std::vector<std::pair<const char*, std::string>>& files) {
   namespace fs = std::filesystem;
-  const std::vector<std::pair<const char*, const std::string*>> files{
-      {"--inputs", &options.inputs},         {"--op-log", &options.paths.op_log},
-      {"--vcd", &options.paths.vcd},         {"--trace", &options.paths.trace},
-      {"--summary", &options.paths.summary}, {"--outputs", &options.paths.outputs}};
   std::vector<std::pair<const char*, fs::path>> seen;
   for (const auto& [option, path] : files) {
     std::error_code error;
     // Devices such as /dev/null take any number of outputs.
-    if (path->empty() || (fs::exists(*path, error) && !fs::is_regular_file(*path, error))) continue;
-    const fs::path resolved = fs::weakly_canonical(*path, error);
+    if (path.empty() || (fs::exists(path, error) && !fs::is_regular_file(path, error))) continue;
+    const fs::path resolved = record::resolved_path(path, error);
+    if (error) continue;  // opening it tells what is wrong
     for (const auto& [other, known] : seen) {
       if (known == resolved) {
         throw InputError(fmt::format("{} and {} name the same file '{}'; give each its own", other,
-                                     option, *path));
+                                     option, path));
       }
     }
     seen.emplace_back(option, resolved);
   }
+}
+
+void check_paths(const Options& options) {
+  check_paths({{"--topology", options.topology},
+               {"--inputs", options.inputs},
+               {"--op-log", options.paths.op_log},
+               {"--vcd", options.paths.vcd},
+               {"--trace", options.paths.trace},
+               {"--summary", options.paths.summary},
+               {"--outputs", options.paths.outputs}});
 }
 
 std::optional<kernels::HostTensors> inputs_of(const Options& options, const Launch& launch) {
@@ -282,12 +292,19 @@ int compare_command(const Binary& binary, const Options& options) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     fmt::print("{}: {}\n", labels[i], bound_by(results[i]));
   }
-  if (options.data) fmt::print("results of all runs: {}\n", to_string(compare_results(results)));
+  // Different problems have different results.
+  const bool same_inputs = std::all_of(
+      requests.begin(), requests.end(),
+      [&](const RunRequest& request) { return request.inputs == requests.front().inputs; });
+  if (options.data && same_inputs) {
+    fmt::print("results of all runs: {}\n", to_string(compare_results(results)));
+  }
   for (std::size_t i = 1; i < results.size(); ++i) {
-    fmt::print(
-        "{} / {}: dispatch cycles a tile {:.3f}, simulated time {:.3f}\n", labels[i], labels[0],
-        results[i].dispatch_cycles_per_tile / results[0].dispatch_cycles_per_tile,
-        static_cast<double>(results[i].sim_time_ps) / static_cast<double>(results[0].sim_time_ps));
+    fmt::print("{} / {}: dispatch cycles a tile {:.3f}, simulated time {:.3f}\n", labels[i],
+               labels[0],
+               ratio(results[i].dispatch_cycles_per_tile, results[0].dispatch_cycles_per_tile),
+               ratio(static_cast<double>(results[i].sim_time_ps),
+                     static_cast<double>(results[0].sim_time_ps)));
   }
   std::cout.flush();
   return verdict(binary, results);
@@ -315,6 +332,9 @@ int show_command(const Binary& binary, const Options& options) {
 }
 
 int demo_command(const Binary& binary, const Options& options) {
+  for (const std::string& file : demo_files(options.folder)) {
+    check_paths({{"--topology", options.topology}, {"--out", file}});
+  }
   const bool passed = run_demo(std::cout, binary.kernels, topology_of(binary, options),
                                binary.memory, options.folder);
   std::cout.flush();
@@ -503,6 +523,24 @@ int fail(const Binary& binary, int code, const std::string& line, const std::str
   return code;
 }
 
+/// A report that ended the simulation. What the host's own code throws in a kernel's thread comes
+/// as one as well, and reads as it does elsewhere.
+int fail(const Binary& binary, const sc_core::sc_report& report) {
+  const std::string type = report.get_msg_type();
+  if (type == sc_core::SC_ID_SIMULATION_UNCAUGHT_EXCEPTION_) {
+    return fail(binary, kFailed, report.get_msg());
+  }
+  return fail(binary, kFailed,
+              fmt::format("the simulation failed at {}: {}: {}", report.get_time().to_string(),
+                          type, report.get_msg()));
+}
+
+/// Both ways to stdout that the commands use.
+bool stdout_is_written() {
+  std::cout.flush();
+  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
+}
+
 }  // namespace
 
 int run_main(int argc, char** argv, const Binary& binary) {
@@ -510,16 +548,16 @@ int run_main(int argc, char** argv, const Binary& binary) {
     sc_core::sc_report_handler::set_actions(sc_core::SC_ERROR, sc_core::SC_THROW);
     sc_core::sc_report_handler::set_actions(sc_core::SC_FATAL, sc_core::SC_THROW);
     sc_core::sc_report_handler::set_handler(on_report);
-    return CommandLine(binary).run(argc, argv);
+    const int code = CommandLine(binary).run(argc, argv);
+    if (code != kDone || stdout_is_written()) return code;
+    return fail(binary, kFailed,
+                "the report could not be written to stdout; free some space or send it elsewhere");
   } catch (const InputError& error) {
     return fail(binary, kRefused, error.what(), error.detail());
   } catch (const SimulationError& error) {
     return fail(binary, kFailed, error.what(), error.detail());
   } catch (const sc_core::sc_report& report) {
-    return fail(binary, kFailed,
-                fmt::format("the simulation failed at {} ns: {}: {}",
-                            nanoseconds(TimeBase().to_ps(report.get_time())), report.get_msg_type(),
-                            report.get_msg()));
+    return fail(binary, report);
   } catch (const std::bad_alloc&) {
     return fail(
         binary, kFailed,

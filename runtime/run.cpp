@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 
@@ -84,6 +85,25 @@ void check_ended(const Run& run) {
       detail);
 }
 
+bool ended(const Run& run) {
+  return run.design.pe.idle() || run.design.pe.cpu.failure() != nullptr;
+}
+
+/// Until every run has ended or nothing can go on. A memory with a clock never runs out of events,
+/// so the runs are looked at after slices of time, few of them however long a run is.
+void run_all(const std::vector<std::unique_ptr<Run>>& runs) {
+  const sc_core::sc_time longest(1, sc_core::SC_MS);
+  sc_core::sc_time slice(1, sc_core::SC_US);
+  const auto all_ended = [&] {
+    return std::all_of(runs.begin(), runs.end(), [](const auto& run) { return ended(*run); });
+  };
+  do {
+    sc_core::sc_start(slice, sc_core::SC_EXIT_ON_STARVATION);
+    slice = std::min(slice + slice, longest);
+  } while (!all_ended() && sc_core::sc_pending_activity() &&
+           sc_core::sc_get_status() != sc_core::SC_STOPPED);
+}
+
 WindowStatistics whole_run(const record::PeStatistics& statistics, std::uint64_t end_ps) {
   WindowStatistics window;
   window.end_ps = end_ps;
@@ -142,7 +162,7 @@ std::vector<RunResult> simulate(const arch::TopologyConfig& topology, const Memo
     runs.push_back(std::make_unique<Run>(name.c_str(), topology, memory, request));
   }
   const auto begin = std::chrono::steady_clock::now();
-  sc_core::sc_start();
+  run_all(runs);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
 
   for (const auto& run : runs) check_ended(*run);

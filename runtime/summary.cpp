@@ -20,8 +20,6 @@ constexpr double kBoundShare = 0.8;
 constexpr std::array<Engine, 6> kWorkers{Engine::cpu, Engine::dma_rd, Engine::dma_wr,
                                          Engine::tcm, Engine::gemm,   Engine::math};
 
-double ratio(double value, double whole) { return whole > 0 ? value / whole : 0; }
-
 std::uint32_t servers(const RunResult& result, Engine engine) {
   if (engine == Engine::dma_rd) return result.read_channels;
   if (engine == Engine::dma_wr) return result.write_channels;
@@ -191,6 +189,8 @@ std::string to_string(const BitEquality& equality) {
   if (!equality.different.empty()) text += "; DIFFERENT: " + list(equality.different);
   return text;
 }
+
+double ratio(double value, double whole) { return whole > 0 ? value / whole : 0; }
 
 std::string nanoseconds(std::uint64_t ps) { return fmt::format("{}.{:03}", ps / 1000, ps % 1000); }
 

@@ -57,6 +57,9 @@ struct BitEquality {
 BitEquality compare_results(const std::vector<RunResult>& results);
 std::string to_string(const BitEquality& equality);
 
+/// `value / whole`; 0 if there is nothing to divide by.
+double ratio(double value, double whole);
+
 /// `31037.877`: exact.
 std::string nanoseconds(std::uint64_t ps);
 

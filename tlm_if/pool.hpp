@@ -22,9 +22,6 @@ class Pool {
   }
   void release(T& object) { free_.push_back(&object); }
 
-  /// Objects in use.
-  std::size_t live() const { return objects_.size() - free_.size(); }
-
  private:
   std::vector<std::unique_ptr<T>> objects_;
   std::vector<T*> free_;

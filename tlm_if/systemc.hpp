@@ -26,7 +26,10 @@ class TimeBase {
     return sc_core::sc_time::from_value(ps * ticks_per_ps_);
   }
   /// Rounded down where the resolution is finer than 1 ps.
-  std::uint64_t to_ps(const sc_core::sc_time& time) const { return time.value() / ticks_per_ps_; }
+  std::uint64_t to_ps(const sc_core::sc_time& time) const {
+    // Asked many times a stage: no division at the usual resolution.
+    return ticks_per_ps_ == 1 ? time.value() : time.value() / ticks_per_ps_;
+  }
   std::uint64_t now() const { return to_ps(sc_core::sc_time_stamp()); }
 
  private:

@@ -42,7 +42,7 @@ Kernel linear_relu() {
   kernel.summary = "out = relu(x w + bias) in f16, one composite";
   kernel.parameters = {
       {"m", "8", "rows of x"}, {"k", "256", "columns of x"}, {"n", "512", "columns of w"}};
-  kernel.make = [](const Parameters& parameters, const tl::Target&) {
+  kernel.make = [](const Parameters& parameters, const tl::Target& target) {
     const Index m = parameters.integer("m"), k = parameters.integer("k"),
                 n = parameters.integer("n");
     Instance instance;
@@ -51,6 +51,10 @@ Kernel linear_relu() {
                         {"bias", {n}, {n}, tl::f16, Direction::in},
                         {"out", {m, n}, {m, n}, tl::f16, Direction::out}};
     instance.body = run;
+    const auto tiles = [](Index size, Index tile) {
+      return std::uint64_t(size + tile - 1) / std::uint64_t(tile);
+    };
+    instance.tiles = tiles(m, target.tile_m) * tiles(k, target.tile_k) * tiles(n, target.tile_n);
     instance.reference = [=](const HostTensors& inputs) { return expected(m, k, n, inputs); };
     return instance;
   };

@@ -95,6 +95,13 @@ Plan::Plan(const command::Command& command, const GemmConfig& config)
   streams_a_ = !a.pinned();
   streams_b_ = !b.pinned();
   writes_back_ = !gemm.out.pinned();
+  const auto tile_bytes = [](const TensorHandle& handle, Index rows, Index cols) {
+    return command::bytes_of(handle.dtype, static_cast<std::uint64_t>(rows * cols));
+  };
+  if (streams_a_)
+    streamed_tile_bytes_ += tile_bytes(a, std::min(m_, tile_m_), std::min(k_, tile_k_));
+  if (streams_b_)
+    streamed_tile_bytes_ += tile_bytes(b, std::min(k_, tile_k_), std::min(n_, tile_n_));
 }
 
 StageSpec Plan::dma() const {
@@ -112,9 +119,11 @@ StageSpec Plan::dma() const {
 Tile Plan::tile(std::int64_t number) const {
   Tile tile;
   tile.number = number;
-  const std::int64_t k = number % k_tiles_;
-  const std::int64_t n = number / k_tiles_ % n_tiles_;
-  const std::int64_t m = number / k_tiles_ / n_tiles_;
+  // Divisions only where there is something to divide: a decode's gemms have one tile.
+  const std::int64_t k = k_tiles_ == 1 ? 0 : number % k_tiles_;
+  const std::int64_t output_tile = k_tiles_ == 1 ? number : number / k_tiles_;
+  const std::int64_t n = n_tiles_ == 1 ? 0 : output_tile % n_tiles_;
+  const std::int64_t m = n_tiles_ == 1 ? output_tile : output_tile / n_tiles_;
   tile.index = {static_cast<std::int32_t>(m), static_cast<std::int32_t>(n),
                 static_cast<std::int32_t>(k)};
   tile.row = m * tile_m_;

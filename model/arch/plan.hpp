@@ -48,6 +48,8 @@ class Plan {
   bool streams_a() const { return streams_a_; }
   bool streams_b() const { return streams_b_; }
   bool writes_back() const { return writes_back_; }
+  /// What the largest tile takes of a tile buffer.
+  std::uint64_t streamed_tile_bytes() const { return streamed_tile_bytes_; }
   /// Streamed bytes land in a tile buffer at `buffer`: the A tile first, then the B tile.
   StageSpec read_a(const Tile& tile, command::Address buffer) const;
   StageSpec read_b(const Tile& tile, command::Address buffer) const;
@@ -87,6 +89,7 @@ class Plan {
   command::Index m_ = 0, k_ = 0, n_ = 0;
   std::int64_t m_tiles_ = 0, n_tiles_ = 0, k_tiles_ = 0;
   bool streams_a_ = false, streams_b_ = false, writes_back_ = false;
+  std::uint64_t streamed_tile_bytes_ = 0;
 };
 
 }  // namespace kernbench::arch

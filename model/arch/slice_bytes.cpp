@@ -23,13 +23,26 @@ command::Address row_address(const Slice& slice, const MemoryRows& rows, Index i
 
 }  // namespace
 
-void gather(const Storage& storage, const Slice& slice, std::vector<std::uint8_t>& bytes) {
-  const MemoryRows rows = memory_rows(slice);
-  const std::uint64_t run = command::bytes_of(slice.dtype, static_cast<std::uint64_t>(rows.inner));
-  bytes.resize(slice.bytes());
-  for (Index i = 0; i < rows.outer; ++i) {
-    storage.read(row_address(slice, rows, i), bytes.data() + static_cast<std::uint64_t>(i) * run,
-                 run);
+void gather(const Storage& storage, const Slice& source, const Slice& target,
+            std::vector<std::uint8_t>& bytes) {
+  const MemoryRows from = memory_rows(source);
+  const MemoryRows to = memory_rows(target);
+  bytes.resize(target.bytes());
+  if (from.by_row == to.by_row) {
+    const std::uint64_t run =
+        command::bytes_of(source.dtype, static_cast<std::uint64_t>(from.inner));
+    for (Index i = 0; i < from.outer; ++i) {
+      storage.read(row_address(source, from, i), bytes.data() + static_cast<std::uint64_t>(i) * run,
+                   run);
+    }
+    return;
+  }
+  const std::uint64_t entry = command::bytes_of(source.dtype, 1);
+  for (Index i = 0; i < to.outer; ++i) {
+    for (Index j = 0; j < to.inner; ++j) {
+      storage.read(to.by_row ? source.element_address(i, j) : source.element_address(j, i),
+                   bytes.data() + static_cast<std::uint64_t>(i * to.inner + j) * entry, entry);
+    }
   }
 }
 

@@ -12,7 +12,9 @@ namespace kernbench::arch {
 
 // A slice as the sequence of bytes in which a DMA moves it: memory row by memory row (R6.8).
 
-void gather(const Storage& storage, const Slice& slice, std::vector<std::uint8_t>& bytes);
+/// Entry (r, c) of `source` becomes entry (r, c) of `target`, in whose order the bytes move.
+void gather(const Storage& storage, const Slice& source, const Slice& target,
+            std::vector<std::uint8_t>& bytes);
 /// `bytes` moved in the order of `source`; entry (r, c) of it becomes entry (r, c) of `target`.
 void scatter(Storage& storage, const Slice& target, const Slice& source,
              const std::vector<std::uint8_t>& bytes);

@@ -10,21 +10,28 @@ namespace kernbench::record {
 
 // Numbers for names in a waveform, 0 being none or idle: record::Vcd's and those of Pe::trace().
 
-/// Commands that are no single op stand below, at a distance: a new one moves no code.
+/// Commands that are no single op.
+enum class CommandCode : std::uint32_t { composite = 1, load, store, dot, cpu_overhead };
+
+/// The commands stand below, at a distance: a new one moves no code.
 inline constexpr std::uint32_t kFirstOpKindCode = 16;
 
 constexpr std::uint32_t op_code(command::OpKind kind) {
   return kFirstOpKindCode + static_cast<std::uint32_t>(kind);
 }
 
-/// 1 composite, 2 load, 3 store, 4 dot, 5 cpu_overhead; a MathCmd has the code of its op.
+constexpr std::uint32_t op_code(CommandCode code) { return static_cast<std::uint32_t>(code); }
+
+/// A MathCmd has the code of its op.
 inline std::uint32_t op_code(const command::Command& command) {
-  if (std::holds_alternative<command::CompositeCmd>(command)) return 1;
-  if (std::holds_alternative<command::DmaReadCmd>(command)) return 2;
-  if (std::holds_alternative<command::DmaWriteCmd>(command)) return 3;
-  if (std::holds_alternative<command::GemmCmd>(command)) return 4;
-  if (std::holds_alternative<command::PeCpuOverheadCmd>(command)) return 5;
-  return op_code(std::get<command::MathCmd>(command).op.kind);
+  if (const auto* math = std::get_if<command::MathCmd>(&command)) return op_code(math->op.kind);
+  if (std::holds_alternative<command::DmaReadCmd>(command)) return op_code(CommandCode::load);
+  if (std::holds_alternative<command::DmaWriteCmd>(command)) return op_code(CommandCode::store);
+  if (std::holds_alternative<command::GemmCmd>(command)) return op_code(CommandCode::dot);
+  if (std::holds_alternative<command::PeCpuOverheadCmd>(command)) {
+    return op_code(CommandCode::cpu_overhead);
+  }
+  return op_code(CommandCode::composite);
 }
 
 constexpr std::uint32_t operand_code(command::OperandName name) {

@@ -25,18 +25,54 @@ namespace fs = std::filesystem;
 
 std::string reason_of(int error) { return std::generic_category().message(error); }
 
+/// /dev/stdout and the like lead there; no file can be renamed to such a name.
+bool below_proc(const fs::path& path) { return path.string().rfind("/proc/", 0) == 0; }
+
+/// A descriptor of this process is shared, not opened again: what else goes to stdout then follows
+/// instead of overwriting. Null, with errno: cannot be opened.
+std::FILE* open_descriptor(const fs::path& path) {
+  if (path.parent_path() != fmt::format("/proc/{}/fd", getpid())) {
+    return std::fopen(path.c_str(), "wb");
+  }
+  const std::string name = path.filename().string();
+  int number = -1;
+  std::from_chars(name.data(), name.data() + name.size(), number);
+  const int copy = dup(number);
+  return copy < 0 ? nullptr : fdopen(copy, "wb");
+}
+
 }  // namespace
 
-OutputFile::OutputFile(const std::string& path) : path_(path), target_(path) {
+std::filesystem::path resolved_path(const std::string& path, std::error_code& error) {
+  constexpr int kMaxLinks = 40;  // as Linux
+  fs::path resolved = path;
+  for (int links = 0; links <= kMaxLinks; ++links) {
+    const fs::path absolute = fs::absolute(resolved, error);
+    if (error) return resolved;
+    resolved = fs::weakly_canonical(absolute.parent_path(), error) / absolute.filename();
+    if (error || below_proc(resolved)) return resolved;
+    std::error_code none;  // what does not exist yet is no link
+    if (!fs::is_symlink(fs::symlink_status(resolved, none))) return resolved;
+    resolved = resolved.parent_path() / fs::read_symlink(resolved, error);
+    if (error) return resolved;
+  }
+  error = std::make_error_code(std::errc::too_many_symbolic_link_levels);
+  return resolved;
+}
+
+OutputFile::OutputFile(const std::string& path) : path_(path) {
   if (path.empty()) refuse(path, "the file name is empty");
-  std::error_code error;  // what does not exist yet is no error here
-  const fs::file_status status = fs::status(path, error);
+  std::error_code error;
+  const fs::path target = resolved_path(path, error);
+  if (error) refuse(path, error.message());
+  target_ = target.string();
+  const fs::file_status status = fs::status(target, error);  // no error if it does not exist yet
   if (fs::is_directory(status)) refuse(path, reason_of(EISDIR));
-  if (fs::exists(status) && !fs::is_regular_file(status)) {
+  if (below_proc(target)) {
+    file_ = open_descriptor(target);
+  } else if (fs::exists(status) && !fs::is_regular_file(status)) {
     file_ = std::fopen(path.c_str(), "wb");
   } else {
-    // A link is followed, so that it still points there afterwards.
-    if (fs::exists(status)) target_ = fs::canonical(path).string();
     // Exclusive: two runs that write the same file must not mix, the last one wins.
     for (int attempt = 0; file_ == nullptr; ++attempt) {
       temporary_ = fmt::format("{}.{}.{}.part", target_, getpid(), attempt);

@@ -5,14 +5,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace kernbench::record {
 
+/// Where a file of that name lies or would lie: absolute, links followed, also one that points to
+/// nothing yet. `error` is set if a folder on the way cannot be looked at, or for a ring of links.
+std::filesystem::path resolved_path(const std::string& path, std::error_code& error);
+
 /// A buffered file that appears under its name only when it is complete (R11.1): it is written
 /// beside it as `NAME.PID.N.part`, renamed by commit(), and removed if that is never called. A name
-/// that is no regular file (a pipe, /dev/null) is written in place.
+/// that is no regular file (a pipe, /dev/null) or stands for an open one (/dev/stdout) is written
+/// in place; a link is followed, so that it still points there afterwards.
 ///
 /// Errors: InputError with path and reason when it cannot be opened; std::runtime_error with path
 /// and reason when a write or the renaming fails (disk full).

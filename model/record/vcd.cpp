@@ -53,8 +53,13 @@ std::string identifier(std::size_t number) {
 
 VcdCodes vcd_codes() {
   VcdCodes codes;
-  codes.op = {{0, "none"},  {1, "composite"}, {2, "load"},
-              {3, "store"}, {4, "dot"},       {5, "cpu_overhead"}};
+  codes.op = {{0, "none"}};
+  for (const auto& [code, name] :
+       {std::pair{CommandCode::composite, "composite"}, std::pair{CommandCode::load, "load"},
+        std::pair{CommandCode::store, "store"}, std::pair{CommandCode::dot, "dot"},
+        std::pair{CommandCode::cpu_overhead, "cpu_overhead"}}) {
+    codes.op.emplace_back(static_cast<int>(op_code(code)), name);
+  }
   for (int kind = 0; kind < command::kOpKinds; ++kind) {
     const auto op = static_cast<command::OpKind>(kind);
     codes.op.emplace_back(static_cast<int>(op_code(op)), to_string(op));

@@ -110,6 +110,40 @@ TEST(OutputFileTest, FollowsALinkAndWritesASpecialFileInPlace) {
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
 }
 
+TEST(OutputFileTest, FollowsALinkToWhatDoesNotExistYet) {
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "there");
+  fs::create_symlink("there/second", folder / "first");
+  fs::create_symlink("target", folder / "there/second");
+  OutputFile file(folder / "first");
+  file.write("new");
+  file.commit();
+  EXPECT_TRUE(fs::is_symlink(folder / "first"));
+  EXPECT_EQ(read_file(folder / "there/target"), "new");
+
+  fs::create_symlink("ring", folder / "ring");
+  EXPECT_THAT(message_of<InputError>([&] { OutputFile ring(folder / "ring"); }),
+              testing::HasSubstr("ring': Too many levels of symbolic links; name "));
+}
+
+TEST(OutputFileTest, SharesAnOpenDescriptor) {
+  if (!fs::exists("/proc/self/fd")) GTEST_SKIP() << "this system has no /proc";
+  const TemporaryFolder folder;
+  std::FILE* open = std::fopen((folder / "open").c_str(), "wb");
+  ASSERT_NE(open, nullptr);
+  std::fputs("before ", open);
+  std::fflush(open);
+  {
+    OutputFile file("/proc/self/fd/" + std::to_string(fileno(open)));
+    file.write("within ");
+    file.commit();
+  }
+  std::fputs("after", open);
+  std::fclose(open);
+  EXPECT_EQ(read_file(folder / "open"), "before within after");
+  EXPECT_THAT(folder.names(), ElementsAre("open"));
+}
+
 TEST(OutputFileTest, RefusesWhatItCannotOpenWithPathReasonAndAdvice) {
   const TemporaryFolder folder;
   const auto message = [](const std::string& path) {

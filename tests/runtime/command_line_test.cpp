@@ -40,6 +40,12 @@ Outcome odd_pe(const std::vector<std::string>& arguments) {
   return run_program(KERNBENCH_ODD_PE, arguments, Leaks::ignored);
 }
 
+/// single_pe with these words, in a shell in that folder.
+Outcome in_shell(const std::string& folder, const std::string& words) {
+  return run_program("/bin/sh",
+                     {"-c", "cd '" + folder + "' && '" + KERNBENCH_SINGLE_PE + "' " + words});
+}
+
 /// Refused with exit code 2 and this in the first line; stdout stays empty.
 void expect_refused(const Outcome& outcome, const std::vector<std::string>& parts) {
   EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
@@ -264,6 +270,23 @@ TEST(Compare, SaysWhetherResultsAreBitEqual) {
   EXPECT_THAT(outcome.out, HasSubstr("results of all runs: bit-equal: O, l, m, out\n"));
 }
 
+// tile= leaves the inputs as they are, s_kv= does not.
+TEST(Compare, TellsNoEqualityOfDifferentProblems) {
+  const Outcome same = single_pe({"compare", "gqa_decode", "tile=32,64", "s_kv=64", "--data"});
+  EXPECT_THAT(same.out, HasSubstr("results of all runs: "));
+  const Outcome different = single_pe({"compare", "gqa_decode", "s_kv=64,128", "--data"});
+  EXPECT_EQ(different.exit_code, 0) << different.err;
+  EXPECT_THAT(different.out, Not(HasSubstr("results of all runs")));
+}
+
+TEST(Compare, RatiosOfFreeDispatchAreNumbers) {
+  const Outcome outcome =
+      single_pe({"compare", "gqa_decode", "variant=opt2,opt3", "s_kv=64", "--set",
+                 "pe.pe_cost_model.fixed_cycles=0", "--set", "pe.pe_cost_model.cycles_per_byte=0"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("dispatch cycles a tile 0.000, simulated time "));
+}
+
 TEST(Compare, NeedsExactlyOneList) {
   expect_refused(single_pe({"compare", "gqa_decode", "variant=opt2"}),
                  {"no parameter is a list", "variant=opt2,opt3"});
@@ -342,6 +365,42 @@ TEST(Files, OneNameIsNotTakenTwice) {
   EXPECT_THAT(folder.names(), IsEmpty());
   EXPECT_EQ(single_pe({"run", "gemm", "--op-log", "/dev/null", "--trace", "/dev/null"}).exit_code,
             0);
+}
+
+TEST(Files, OneNameIsNotTakenTwiceHoweverItIsSpelt) {
+  const TemporaryFolder folder;
+  const std::string message = "single_pe: --op-log and --trace name the same file './x.csv'";
+  EXPECT_THAT(in_shell(folder.path(), "run gemm --op-log x.csv --trace ./x.csv").first_error(),
+              StartsWith(message));
+  EXPECT_THAT(folder.names(), IsEmpty());
+  std::filesystem::create_symlink("x.csv", folder / "link");  // to nothing yet
+  EXPECT_THAT(in_shell(folder.path(), "run gemm --op-log link --trace ./x.csv").first_error(),
+              StartsWith(message));
+}
+
+TEST(Files, TheTopologyIsNotOverwritten) {
+  const TemporaryFolder folder;
+  const std::string yaml = "name: mine\n";
+  std::ofstream(folder / "opt2.vcd") << yaml;
+  const std::string topology = folder / "opt2.vcd";
+  expect_refused(single_pe({"run", "gemm", "--topology", topology, "--summary", topology}),
+                 {"--topology and --summary name the same file"});
+  expect_refused(
+      single_pe({"compare", "gemm", "m=8,16", "--topology", topology, "--summary", topology}),
+      {"--topology and --summary name the same file"});
+  expect_refused(single_pe({"demo", "--topology", topology, "--out", folder.path()}),
+                 {"--topology and --out name the same file"});
+  EXPECT_EQ(read_file(topology), yaml);
+  EXPECT_THAT(folder.names(), ElementsAre("opt2.vcd"));
+}
+
+// The op log comes first: the report does not overwrite it.
+TEST(Files, AnOutputMayGoToStdout) {
+  const Outcome outcome = single_pe({"run", "gemm", "--op-log", "/dev/stdout"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, StartsWith("start_ps,end_ps,done_ps,pe,engine"));
+  EXPECT_THAT(outcome.out, HasSubstr("\ngemm"));
+  EXPECT_THAT(outcome.out, HasSubstr("\nbound by "));
 }
 
 TEST(Files, AnExistingFileSurvivesARefusedRun) {
@@ -480,6 +539,32 @@ TEST(Failures, AStarvedRunListsWhoWaitsForWhat) {
   EXPECT_THAT(folder.names(), IsEmpty());
 }
 
+// R11.1.
+TEST(Failures, AReportThatIsLostIsAFailure) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
+  const TemporaryFolder folder;
+  for (const char* words : {"show", "list", "run gemm", "--help"}) {
+    const Outcome outcome = in_shell(folder.path(), std::string(words) + " > /dev/full");
+    EXPECT_EQ(outcome.exit_code, 1) << words;
+    EXPECT_EQ(outcome.err,
+              "single_pe: the report could not be written to stdout; free some space or send it "
+              "elsewhere\n")
+        << words;
+  }
+}
+
+// Its events never end; times are those without the clock.
+TEST(Failures, AMemoryWithAClockEndsAsWell) {
+  const TemporaryFolder folder;
+  for (const char* mode : {"clocked", "loose"}) {
+    const Outcome outcome = odd_pe({mode, "run", "gqa_decode", "s_kv=200", "--data", "--op-log",
+                                    folder / mode, "--summary", folder / "s.json"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  EXPECT_EQ(read_file(folder / "clocked"), read_file(folder / "loose"));
+  EXPECT_EQ(odd_pe({"clocked", "run", "clash"}).exit_code, 2);
+}
+
 TEST(Failures, AReportOfTheModelIsOneLine) {
   const TemporaryFolder folder;
   const Outcome outcome = odd_pe({"refusing", "run", "right", "--op-log", folder / "log"});
@@ -516,6 +601,9 @@ TEST(Failures, FaultsOfAKernelAreOneLine) {
   const Outcome throwing = odd_pe({"loose", "run", "throwing"});
   EXPECT_EQ(throwing.exit_code, 1);
   EXPECT_EQ(throwing.err, "odd_pe: the kernel author's own mistake\n");
+  const Outcome in_simulation = odd_pe({"loose", "run", "thrower"});
+  EXPECT_EQ(in_simulation.exit_code, 1);
+  EXPECT_EQ(in_simulation.err, throwing.err);
 }
 
 // --- listings -------------------------------------------------------------------------------
@@ -602,6 +690,13 @@ TEST(Listing, LongPlansAreCutShort) {
 }
 
 // --- demo -----------------------------------------------------------------------------------
+
+TEST(Demo, LeavesNoFolderIfTheKernelDoesNotFit) {
+  const TemporaryFolder folder;
+  expect_refused(single_pe({"demo", "--out", folder / "a", "--set", "pe.tcm.scratch_bytes=1024"}),
+                 {"TCM scratch is exhausted"});
+  EXPECT_THAT(folder.names(), IsEmpty());
+}
 
 TEST(Demo, ReportsAndLeavesTheFilesOfBothRuns) {
   const TemporaryFolder folder;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "tlm_if/command/error.hpp"
@@ -111,6 +112,17 @@ TEST(CheckedInputs, RefusesWhatDoesNotFit) {
         error_of(file).find("the kernel takes [8, 1, 4], where axes of size 1 may be missing"),
         std::string::npos);
   }
+}
+
+// Entry 9 of rows of 4 is [2, 1].
+TEST(CheckedInputs, RefusesWhatIsNotFinite) {
+  FileTensors file = good_file();
+  file["k"].values[9] = std::nan("");
+  EXPECT_EQ(error_of(file),
+            "x.safetensors: tensor 'k' has nan at [2, 1]; inputs are finite numbers, as the check "
+            "against float64 needs them; replace it");
+  file["k"].values[9] = -std::numeric_limits<double>::infinity();
+  EXPECT_NE(error_of(file).find("tensor 'k' has -inf at [2, 1]"), std::string::npos);
 }
 
 }  // namespace

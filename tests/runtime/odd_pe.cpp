@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A binary for the tests of what a well-behaved one does not show: memories that never answer, that
-// refuse or that are loosely timed, chosen by the first argument, and kernels with faults.
+// refuse, that are loosely timed or that have a clock, chosen by the first argument, and kernels
+// with faults.
 #include <tlm_utils/simple_target_socket.h>
 
 #include <cstdlib>
@@ -65,6 +66,17 @@ class LooseMemory : public sc_core::sc_module {
   tlm_utils::simple_target_socket<LooseMemory> socket_{"socket"};
 };
 
+/// As LooseMemory, beside a clock that never stops.
+class ClockedMemory : public sc_core::sc_module {
+ public:
+  ClockedMemory(const sc_core::sc_module_name& name, tlm::tlm_initiator_socket<32>& pe_memory)
+      : sc_module(name), memory_("memory", pe_memory, false) {}
+
+ private:
+  sc_core::sc_clock clock_{"clock", 1, sc_core::SC_NS};
+  LooseMemory memory_;
+};
+
 /// out = x; the reference says x + `offset`.
 kernels::Kernel copy_kernel(const std::string& name, double offset) {
   kernels::Kernel kernel;
@@ -104,6 +116,24 @@ kernels::Kernel clash_kernel() {
   return kernel;
 }
 
+/// Throws when it runs, inside the simulation.
+kernels::Kernel thrower_kernel() {
+  kernels::Kernel kernel = copy_kernel("thrower", 0);
+  const auto make = kernel.make;
+  kernel.make = [make](const kernels::Parameters& parameters, const tl::Target& target) {
+    kernels::Instance instance = make(parameters, target);
+    // Issued once ahead of the simulation, where it must not fail.
+    instance.body = [](tl::Context& tl, const std::vector<tl::Tensor>& bound) {
+      tl.load(bound[0]);
+      if (sc_core::sc_get_status() == sc_core::SC_RUNNING) {
+        throw std::runtime_error("the kernel author's own\nmistake");
+      }
+    };
+    return instance;
+  };
+  return kernel;
+}
+
 kernels::Kernel throwing_kernel() {
   kernels::Kernel kernel = copy_kernel("throwing", 0);
   kernel.make = [](const kernels::Parameters&, const tl::Target&) -> kernels::Instance {
@@ -121,10 +151,12 @@ int sc_main(int argc, char** argv) {
   binary.kernels.push_back(copy_kernel("wrong", 1));
   binary.kernels.push_back(clash_kernel());
   binary.kernels.push_back(throwing_kernel());
+  binary.kernels.push_back(thrower_kernel());
   binary.memory =
       [mode](const char* name,
              tlm::tlm_initiator_socket<32>& pe_memory) -> std::unique_ptr<sc_core::sc_module> {
     if (mode == "silent") return std::make_unique<SilentMemory>(name, pe_memory);
+    if (mode == "clocked") return std::make_unique<ClockedMemory>(name, pe_memory);
     return std::make_unique<LooseMemory>(name, pe_memory, mode == "refusing");
   };
   return runtime::run_main(argc - 1, argv + 1, binary);

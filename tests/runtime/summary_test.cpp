@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 namespace kernbench::runtime {
 namespace {
@@ -61,6 +62,12 @@ TEST(CompareResults, TellsBitsApart) {
   EXPECT_EQ(to_string(compare_results({first, second})),
             "bit-equal: same; DIFFERENT: missing, zero");
   EXPECT_EQ(to_string(compare_results({first, first})), "bit-equal: missing, same, zero");
+}
+
+TEST(Ratio, OfNothingIsZero) {
+  EXPECT_EQ(ratio(3, 2), 1.5);
+  EXPECT_EQ(ratio(3, 0), 0);
+  EXPECT_EQ(ratio(0, 0), 0);
 }
 
 TEST(Nanoseconds, AreExact) {

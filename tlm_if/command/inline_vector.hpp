@@ -42,7 +42,6 @@ class InlineVector {
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  static constexpr std::size_t capacity() { return N; }
 
   T& operator[](std::size_t i) { return data()[i]; }
   const T& operator[](std::size_t i) const { return data()[i]; }
