@@ -523,12 +523,18 @@ int fail(const Binary& binary, int code, const std::string& line, const std::str
   return code;
 }
 
+int fail_for_memory(const Binary& binary) {
+  return fail(binary, kFailed,
+              "out of memory; choose a smaller problem, or leave --data out if only time matters");
+}
+
 /// A report that ended the simulation. What the host's own code throws in a kernel's thread comes
 /// as one as well, and reads as it does elsewhere.
 int fail(const Binary& binary, const sc_core::sc_report& report) {
   const std::string type = report.get_msg_type();
   if (type == sc_core::SC_ID_SIMULATION_UNCAUGHT_EXCEPTION_) {
-    return fail(binary, kFailed, report.get_msg());
+    const std::string what = report.get_msg();
+    return what == std::bad_alloc().what() ? fail_for_memory(binary) : fail(binary, kFailed, what);
   }
   return fail(binary, kFailed,
               fmt::format("the simulation failed at {}: {}: {}", report.get_time().to_string(),
@@ -559,9 +565,7 @@ int run_main(int argc, char** argv, const Binary& binary) {
   } catch (const sc_core::sc_report& report) {
     return fail(binary, report);
   } catch (const std::bad_alloc&) {
-    return fail(
-        binary, kFailed,
-        "out of memory; choose a smaller problem, or leave --data out if only time matters");
+    return fail_for_memory(binary);
   } catch (const std::exception& error) {
     return fail(binary, kFailed, error.what());
   } catch (...) {
