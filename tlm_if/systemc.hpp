@@ -7,7 +7,7 @@
 #include <systemc>
 #include <tlm>
 
-#if defined(IEEE_1666_CPLUSPLUS) && defined(SYSTEMC_VERSION_MAJOR) && SYSTEMC_VERSION_MAJOR >= 3
+#if SC_VERSION_MAJOR >= 3
 #define KERNBENCH_HAS_PROCESS(module) static_assert(true)
 #else
 /// SC_HAS_PROCESS is required by 2.3.4 and deprecated in 3.0.
