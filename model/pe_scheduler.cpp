@@ -95,7 +95,7 @@ void PeScheduler::admit(CommandTransaction& command) {
   flights_.push_back(&flight);
   flight.command = &command;
   flight.plan = arch::Plan(command.command, pe_.config.gemm);
-  check_operands(command, flight.plan);
+  if (!operands_are_sound(command, flight.plan)) report_operands(command, flight.plan);
   flight.slot = -1;
   flight.compute = pe_.data;
   if (const auto* composite = std::get_if<command::CompositeCmd>(&command.command)) {
@@ -115,7 +115,31 @@ void PeScheduler::admit(CommandTransaction& command) {
   }
 }
 
-void PeScheduler::check_operands(const CommandTransaction& command, const arch::Plan& plan) const {
+bool PeScheduler::operands_are_sound(const CommandTransaction& command,
+                                     const arch::Plan& plan) const {
+  if (plan.streamed_tile_bytes() > pe_.config.tile_buffer_bytes()) return false;
+  // Which side an operand is on, by its first byte; that it ends there, by the merged ranges.
+  for (const command::OpSpec& op : command::ops_of(command.command)) {
+    const bool gemm = op.kind == command::OpKind::gemm;
+    for (const command::Operand& operand : op.operands) {
+      if (operand.handle.addr >= command::kTcmBase) continue;
+      if (gemm && !operand.handle.pinned()) continue;  // streams: PE_DMA checks it
+      if (!op.on_accumulator() || operand.name != command::OperandName::src) return false;
+    }
+    if (op.has_out && !op.on_accumulator() && op.out.addr < command::kTcmBase &&
+        (!gemm || op.out.pinned())) {
+      return false;
+    }
+  }
+  const auto ends_in_tcm = [&](const command::ByteRange& range) {
+    return range.begin < command::kTcmBase || range.end <= pe_.tcm.range().end;
+  };
+  const command::AccessSet& accesses = command.accesses;
+  return std::all_of(accesses.reads.begin(), accesses.reads.end(), ends_in_tcm) &&
+         std::all_of(accesses.writes.begin(), accesses.writes.end(), ends_in_tcm);
+}
+
+void PeScheduler::report_operands(const CommandTransaction& command, const arch::Plan& plan) const {
   const auto report = [&](command::OperandName operand, const std::string& what) {
     SC_REPORT_ERROR("/kernbench/pe_scheduler/operand",
                     fmt::format("{}: command {} ({}): operand {} {}", name(), command.number,

@@ -67,8 +67,10 @@ class PeScheduler : public sc_core::sc_module,
   void settle() override;
 
   void admit(CommandTransaction& command);
-  /// R3.4: a program may come from elsewhere than `tl`. Reports what lies on the wrong side.
-  void check_operands(const CommandTransaction& command, const arch::Plan& plan) const;
+  /// R3.4: a program may come from elsewhere than `tl`. False: something lies on the wrong side, or
+  /// a streamed tile does not fit its buffer.
+  bool operands_are_sound(const CommandTransaction& command, const arch::Plan& plan) const;
+  void report_operands(const CommandTransaction& command, const arch::Plan& plan) const;
   void end_admit_stall(const CommandTransaction& head);
   void retire(Flight& flight);
   void start_tiles(Flight& flight);

@@ -102,6 +102,22 @@ TEST(OperandCheck, StreamedTilesThatDoNotFitATileBuffer) {
               HasSubstr("operand b needs tiles of 65536 bytes and a tile buffer has 34816"));
 }
 
+TEST(OperandCheck, PinnedGemmOperandAtAnHbmAddress) {
+  OpSpec gemm;
+  gemm.kind = OpKind::gemm;
+  gemm.operands.push_back(
+      {OperandName::a, make_handle(1, 4096, Shape{8, 16}, DType::f16, Space::tcm)});
+  gemm.operands.push_back(
+      {OperandName::b, make_handle(2, kTcm, Shape{16, 16}, DType::f16, Space::tcm)});
+  gemm.extras = {command::Extra::u32(command::ExtraName::m, 8),
+                 command::Extra::u32(command::ExtraName::k, 16),
+                 command::Extra::u32(command::ExtraName::n, 16)};
+  gemm.has_out = true;
+  gemm.out = make_handle(3, kTcm + 4096, Shape{8, 16}, DType::f16, Space::tcm);
+  EXPECT_THAT(report_of(command::GemmCmd{gemm}),
+              HasSubstr("command 0 (dot): operand a at [0x1000, 0x1100) lies outside TCM"));
+}
+
 // A tensor written in parts is complete when the last part is, whichever command that is.
 TEST(Observe, WaitsForEveryWriter) {
   const auto topology = test::single_pe();
