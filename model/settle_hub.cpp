@@ -36,8 +36,9 @@ SettleHub::SettleHub(const sc_core::sc_module_name& name) : sc_module(name) {
 
 void SettleHub::touch(Settling& settling) {
   settling.touched_ = true;
-  ++touched_count_;
-  touched_[static_cast<std::size_t>(settling.phase_)].push_back(&settling);
+  const auto phase = static_cast<std::size_t>(settling.phase_);
+  touched_[phase].push_back(&settling);
+  touched_phases_ |= 1U << phase;
   if (!in_turn_ && !running_) arm();
 }
 
@@ -49,18 +50,12 @@ void SettleHub::arm() {
 
 void SettleHub::end_turn() {
   in_turn_ = false;
-  if (touched_count_ == 0) return;
+  if (touched_phases_ == 0) return;
   if (sc_core::sc_pending_activity_at_current_time()) {
     arm();
   } else {
     settle_all();
   }
-}
-
-void SettleHub::settle(Settling& settling) {
-  settling.touched_ = false;
-  --touched_count_;
-  settling.settle();
 }
 
 void SettleHub::run() {
@@ -85,12 +80,18 @@ void SettleHub::run() {
 
 void SettleHub::settle_all() {
   running_ = true;
-  for (auto& touched : touched_) {
-    while (!touched.empty()) {
+  const auto settle = [](Settling& settling) {
+    settling.touched_ = false;
+    settling.settle();
+  };
+  for (std::size_t phase = 0; phase < kSettlePhases; ++phase) {
+    while ((touched_phases_ >> phase & 1U) != 0) {
+      touched_phases_ &= ~(1U << phase);
+      std::vector<Settling*>& touched = touched_[phase];
       if (touched.size() == 1) {  // by far the most frequent
-        Settling& settling = *touched.front();
+        Settling& only = *touched.front();
         touched.clear();
-        settle(settling);
+        settle(only);
         continue;
       }
       batch_.clear();
@@ -102,7 +103,7 @@ void SettleHub::settle_all() {
   }
   running_ = false;
   // An answer of a memory within this pass may have touched an earlier phase again.
-  if (touched_count_ > 0) {
+  if (touched_phases_ != 0) {
     armed_ = true;
     run_event_.notify(sc_core::SC_ZERO_TIME);
   }

@@ -65,14 +65,13 @@ class SettleHub : public sc_core::sc_module, public std::enable_shared_from_this
   void end_turn();
   void run();
   void settle_all();
-  void settle(Settling& settling);
 
   sc_core::sc_event run_event_;
   std::array<std::vector<Settling*>, kSettlePhases> touched_;
   std::vector<Settling*> batch_;
-  std::uint32_t touched_count_ = 0;
-  bool armed_ = false;    // the hub's process will run
-  bool in_turn_ = false;  // end_turn() will be called
+  std::uint32_t touched_phases_ = 0;  // bit p: touched_[p] is not empty
+  bool armed_ = false;                // the hub's process will run
+  bool in_turn_ = false;              // end_turn() will be called
   bool running_ = false;
   std::uint64_t instant_ = 0;  // raw sc_time value
   std::uint32_t rounds_ = 0;   // of the hub's process, at that instant
