@@ -21,50 +21,46 @@ command::Address row_address(const Slice& slice, const MemoryRows& rows, Index i
   return rows.by_row ? slice.element_address(i, 0) : slice.element_address(0, i);
 }
 
-}  // namespace
-
-void gather(const Storage& storage, const Slice& source, const Slice& target,
-            std::vector<std::uint8_t>& bytes) {
-  const MemoryRows from = memory_rows(source);
-  const MemoryRows to = memory_rows(target);
-  bytes.resize(target.bytes());
-  if (from.by_row == to.by_row) {
+// Calls piece(address, offset, bytes) for what of `slice` lies together, `offset` being its place
+// in the bytes of a slice of the same entries that move in the order of `order`.
+template <class Piece>
+void for_each_piece(const Slice& slice, const Slice& order, Piece piece) {
+  const MemoryRows rows = memory_rows(slice);
+  const MemoryRows moved = memory_rows(order);
+  if (rows.by_row == moved.by_row) {
     const std::uint64_t run =
-        command::bytes_of(source.dtype, static_cast<std::uint64_t>(from.inner));
-    for (Index i = 0; i < from.outer; ++i) {
-      storage.read(row_address(source, from, i), bytes.data() + static_cast<std::uint64_t>(i) * run,
-                   run);
+        command::bytes_of(slice.dtype, static_cast<std::uint64_t>(rows.inner));
+    for (Index i = 0; i < rows.outer; ++i) {
+      piece(row_address(slice, rows, i), static_cast<std::uint64_t>(i) * run, run);
     }
     return;
   }
-  const std::uint64_t entry = command::bytes_of(source.dtype, 1);
-  for (Index i = 0; i < to.outer; ++i) {
-    for (Index j = 0; j < to.inner; ++j) {
-      storage.read(to.by_row ? source.element_address(i, j) : source.element_address(j, i),
-                   bytes.data() + static_cast<std::uint64_t>(i * to.inner + j) * entry, entry);
+  const std::uint64_t entry = command::bytes_of(slice.dtype, 1);
+  for (Index i = 0; i < moved.outer; ++i) {
+    for (Index j = 0; j < moved.inner; ++j) {
+      piece(moved.by_row ? slice.element_address(i, j) : slice.element_address(j, i),
+            static_cast<std::uint64_t>(i * moved.inner + j) * entry, entry);
     }
   }
 }
 
+}  // namespace
+
+void gather(const Storage& storage, const Slice& source, const Slice& target,
+            std::vector<std::uint8_t>& bytes) {
+  bytes.resize(target.bytes());
+  for_each_piece(source, target,
+                 [&](command::Address addr, std::uint64_t offset, std::uint64_t size) {
+                   storage.read(addr, bytes.data() + offset, size);
+                 });
+}
+
 void scatter(Storage& storage, const Slice& target, const Slice& source,
              const std::vector<std::uint8_t>& bytes) {
-  const MemoryRows from = memory_rows(source);
-  const MemoryRows to = memory_rows(target);
-  const std::uint64_t run = command::bytes_of(source.dtype, static_cast<std::uint64_t>(from.inner));
-  if (from.by_row == to.by_row) {
-    for (Index i = 0; i < from.outer; ++i) {
-      storage.write(row_address(target, to, i), bytes.data() + static_cast<std::uint64_t>(i) * run,
-                    run);
-    }
-    return;
-  }
-  const std::uint64_t entry = command::bytes_of(source.dtype, 1);
-  for (Index i = 0; i < from.outer; ++i) {
-    for (Index j = 0; j < from.inner; ++j) {
-      storage.write(from.by_row ? target.element_address(i, j) : target.element_address(j, i),
-                    bytes.data() + static_cast<std::uint64_t>(i * from.inner + j) * entry, entry);
-    }
-  }
+  for_each_piece(target, source,
+                 [&](command::Address addr, std::uint64_t offset, std::uint64_t size) {
+                   storage.write(addr, bytes.data() + offset, size);
+                 });
 }
 
 void pack(const Slice& slice, const Values& values, std::vector<std::uint8_t>& bytes) {
