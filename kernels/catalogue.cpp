@@ -4,9 +4,21 @@
 #include "kernels/dispatch.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/gqa_decode.hpp"
+#include "kernels/gqa_prefill.hpp"
+#include "kernels/layernorm.hpp"
+#include "kernels/linear_gelu_norm.hpp"
+#include "kernels/mlp.hpp"
+#include "kernels/rmsnorm.hpp"
+#include "kernels/rmsnorm_linear.hpp"
+#include "kernels/softmax.hpp"
+#include "kernels/state_merge.hpp"
 
 namespace kernbench::kernels {
 
-std::vector<Kernel> catalogue() { return {gqa_decode(), gemm(), dispatch()}; }
+std::vector<Kernel> catalogue() {
+  return {gqa_decode(),       gqa_prefill(), gemm(),      state_merge(),
+          softmax(),          rmsnorm(),     layernorm(), rmsnorm_linear(),
+          linear_gelu_norm(), mlp(),         dispatch()};
+}
 
 }  // namespace kernbench::kernels

@@ -2,7 +2,8 @@
 #include "kernels/gemm.hpp"
 
 #include <algorithm>
-#include <cmath>
+
+#include "kernels/error_bound.hpp"
 
 namespace kernbench::kernels {
 namespace {
@@ -54,10 +55,6 @@ void run(tl::Context& tl, const Gemm& p, const std::vector<tl::Tensor>& bound) {
   if (!p.out_in_hbm) tl.observe("out", out);
 }
 
-double gelu(double x) {
-  return 0.5 * x * (1 + std::tanh(0.7978845608 * (x + 0.044715 * x * x * x)));
-}
-
 Reference reference(const Gemm& p, Index tile_k, const HostTensors& inputs) {
   const std::vector<double>& a = inputs.at("a");
   const std::vector<double>& b = inputs.at("b");
@@ -100,11 +97,7 @@ Instance make(const Parameters& parameters, const tl::Target& target) {
     instance.tensors.push_back({"out", {p.m, p.n}, {p.m, p.n}, tl::f16, Direction::out});
   }
   instance.body = [p](tl::Context& tl, const std::vector<tl::Tensor>& bound) { run(tl, p, bound); };
-  const auto tiles = [](Index size, Index tile) {
-    return static_cast<std::uint64_t>((size + tile - 1) / tile);
-  };
-  instance.tiles =
-      tiles(p.m, target.tile_m) * tiles(p.k, target.tile_k) * tiles(p.n, target.tile_n);
+  instance.tiles = gemm_tiles(target, p.m, p.k, p.n);
   instance.reference = [p, tile_k = target.tile_k](const HostTensors& inputs) {
     return reference(p, tile_k, inputs);
   };
@@ -112,6 +105,13 @@ Instance make(const Parameters& parameters, const tl::Target& target) {
 }
 
 }  // namespace
+
+std::uint64_t gemm_tiles(const tl::Target& target, Index m, Index k, Index n) {
+  const auto tiles = [](Index size, Index tile) {
+    return static_cast<std::uint64_t>((size + tile - 1) / tile);
+  };
+  return tiles(m, target.tile_m) * tiles(k, target.tile_k) * tiles(n, target.tile_n);
+}
 
 Kernel gemm() {
   constexpr Index kMaxDim = Index{1} << 24;

@@ -1,220 +1,266 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/gqa_decode.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "kernels/flash_attention.hpp"
+#include "tlm_if/command/error.hpp"
 
 namespace kernbench::kernels {
 namespace {
 
+/// Where the tiles of a paged cache lie: tile n of the batch, counted sequence after sequence, in
+/// block number block(n) of the pool.
+struct BlockTable {
+  Index blocks = 0;  ///< in the pool
+  bool reversed = false;
+  std::vector<Index> entries;  ///< empty: identity, or reversed
+
+  Index block(Index n) const {
+    if (!entries.empty()) return entries[static_cast<std::size_t>(n)];
+    return reversed ? blocks - 1 - n : n;
+  }
+};
+
+struct Sequence {
+  Index length;
+  Index first_tile;  ///< of the batch, where the cache is paged
+};
+
 struct Decode {
-  std::string variant;
-  Index rows;  // of one KV head: g * t_q
-  Index d, s_kv, tile, kv_heads;
-  DType dtype, stats;
+  Flash flash;
+  Index rows;  ///< of one KV head: g * t_q
+  Index kv_heads;
+  std::vector<Sequence> batch;
+  Index longest;                    ///< of the sequences
+  std::optional<BlockTable> paged;  ///< none: the cache is contiguous
 
-  Index tiles() const { return (s_kv + tile - 1) / tile; }
-  /// Of tile j: the last one has its true size (R8.4).
-  Index length(Index j) const { return std::min(tile, s_kv - j * tile); }
-  double scale() const { return 1 / std::sqrt(static_cast<double>(d)); }
+  Index tiles(Index length) const { return (length + flash.tile - 1) / flash.tile; }
+  /// In k and v, of token `token` of a sequence.
+  Index cache_row(Index sequence, Index head, Index token) const {
+    if (!paged) return (sequence * kv_heads + head) * longest + token;
+    const Index tile = batch[static_cast<std::size_t>(sequence)].first_tile + token / flash.tile;
+    return (paged->block(tile) * kv_heads + head) * flash.tile + token % flash.tile;
+  }
 };
-
-using Ring = tl::Ring<2>;
-
-Ring make_ring(tl::Context& tl, const Decode& p, const std::string& name) {
-  const Ring ring = tl.ring<2>({p.rows, p.tile}, p.dtype);
-  return Ring({ring[0].named(name + "0"), ring[1].named(name + "1")});
-}
-
-/// One KV head: its slices of K and V in HBM, and what every variant keeps in TCM.
-struct Head {
-  tl::Tensor k, v, q, m, l, O;
-  Ring S;
-};
-
-Head make_head(tl::Context& tl, const Decode& p, const std::vector<tl::Tensor>& bound, Index head) {
-  return {bound[1].rows(head * p.s_kv, p.s_kv),
-          bound[2].rows(head * p.s_kv, p.s_kv),
-          tl.load(bound[0].rows(head * p.rows, p.rows)),
-          tl.full({p.rows}, tl::kMinusInf, p.stats).named("m"),
-          tl.zeros({p.rows}, p.stats).named("l"),
-          tl.zeros({p.rows, p.d}, p.stats).named("O"),
-          make_ring(tl, p, "S")};
-}
-
-tl::Tensor slot(const Decode& p, const Ring& ring, Index j) {
-  return ring[j].first({p.rows, p.length(j)});
-}
-tl::Tensor tile(const Decode& p, const tl::Tensor& cache, Index j) {
-  return cache.rows(j * p.tile, p.length(j));
-}
-
-/// #1: scaled scores of tile j; K lies (s_kv, d), the transposed view costs nothing (R8.4).
-void issue_scores(tl::Context& tl, const Decode& p, const Head& h, Index j) {
-  tl.composite(
-      tl::gemm(h.q, tile(p, h.k, j).t()).out(slot(p, h.S, j)).epilogue(tl::scale(p.scale())));
-}
-
-// The loops of R13.2. All issue #1(0) first.
-
-/// Three composites a tile: softmax_merge, P.V + O, the next scores.
-void loop_opt1(tl::Context& tl, const Decode& p, const Head& h) {
-  const auto P = tl.empty({p.rows, p.tile}, p.dtype).named("P");
-  auto loop = tl.region("loop");
-  issue_scores(tl, p, h, 0);
-  for (Index j = 0; j < p.tiles(); ++j) {
-    const auto p_j = P.first({p.rows, p.length(j)});
-    tl.composite(tl::recipe(tl::softmax_merge(slot(p, h.S, j), h.m, h.l, h.O)).out(p_j));
-    tl.composite(tl::gemm(p_j, tile(p, h.v, j)).out(h.O).epilogue(tl::add(h.O)));
-    if (j + 1 < p.tiles()) issue_scores(tl, p, h, j + 1);
-  }
-}
-
-/// Two composites a tile: #2 fuses softmax_merge and P.V + O; then the next scores.
-void loop_opt2(tl::Context& tl, const Decode& p, const Head& h) {
-  auto loop = tl.region("loop");
-  issue_scores(tl, p, h, 0);
-  for (Index j = 0; j < p.tiles(); ++j) {
-    tl.composite(tl::gemm()
-                     .b(tile(p, h.v, j))
-                     .out(h.O)
-                     .prologue(tl::softmax_merge(slot(p, h.S, j), h.m, h.l, h.O))
-                     .epilogue(tl::add(h.O)));
-    if (j + 1 < p.tiles()) issue_scores(tl, p, h, j + 1);
-  }
-}
-
-/// Ten commands a tile: the next scores, softmax_merge as eight simple commands, P.V + O.
-void loop_opt3(tl::Context& tl, const Decode& p, const Head& h) {
-  const Ring P = make_ring(tl, p, "P");
-  const auto m_loc = tl.empty({p.rows}, p.stats).named("m_loc");
-  const auto m_new = tl.empty({p.rows}, p.stats).named("m_new");
-  const auto corr = tl.empty({p.rows}, p.stats).named("corr");
-  const auto l_loc = tl.empty({p.rows}, p.stats).named("l_loc");
-  auto loop = tl.region("loop");
-  issue_scores(tl, p, h, 0);
-  for (Index j = 0; j < p.tiles(); ++j) {
-    if (j + 1 < p.tiles()) issue_scores(tl, p, h, j + 1);
-    const auto s_j = slot(p, h.S, j), p_j = slot(p, P, j);
-    tl.rmax(s_j, m_loc);
-    tl.max_elem(h.m, m_loc, m_new);
-    tl.exp_diff(h.m, m_new, corr);
-    tl.exp_diff(s_j, m_new, p_j);
-    tl.rsum(p_j, l_loc);
-    tl.fma(h.l, corr, l_loc, h.l);
-    tl.mul_bcast(h.O, corr, h.O);
-    tl.copy(m_new, h.m);
-    tl.composite(tl::gemm(p_j, tile(p, h.v, j)).out(h.O).epilogue(tl::add(h.O)));
-  }
-}
 
 void run(tl::Context& tl, const Decode& p, const std::vector<tl::Tensor>& bound) {
-  for (Index head = 0; head < p.kv_heads; ++head) {
-    auto scope = tl.scratch_scope();
-    const Head h = make_head(tl, p, bound, head);
-    tl.wait({h.q, h.m, h.l, h.O});
-    if (p.variant == "opt1") {
-      loop_opt1(tl, p, h);
-    } else if (p.variant == "opt2") {
-      loop_opt2(tl, p, h);
-    } else {
-      loop_opt3(tl, p, h);
+  for (Index sequence = 0; sequence < static_cast<Index>(p.batch.size()); ++sequence) {
+    const Index length = p.batch[static_cast<std::size_t>(sequence)].length;
+    for (Index head = 0; head < p.kv_heads; ++head) {
+      auto scope = tl.scratch_scope();
+      const Index row = (sequence * p.kv_heads + head) * p.rows;
+      if (length == 0) {  // nothing to attend to: zeros
+        tl.store(bound[3].rows(row, p.rows), tl.zeros({p.rows, p.flash.d}, p.flash.dtype));
+        continue;
+      }
+      FlashCache cache{bound[1], bound[2], length, p.tiles(length)};
+      if (p.paged) {
+        cache.first_row = [&](Index j) { return p.cache_row(sequence, head, j * p.flash.tile); };
+      } else {
+        cache.k = bound[1].rows(p.cache_row(sequence, head, 0), length);
+        cache.v = bound[2].rows(p.cache_row(sequence, head, 0), length);
+      }
+      const FlashState state = flash_attend(tl, p.flash, cache, bound[0].rows(row, p.rows));
+      tl.store(bound[3].rows(row, p.rows), tl.div_bcast(state.O, state.l, p.flash.dtype));
+      tl.observe("m", state.m);
+      tl.observe("l", state.l);
+      tl.observe("O", state.O);
     }
-    tl.store(bound[3].rows(head * p.rows, p.rows), tl.div_bcast(h.O, h.l, p.dtype));
-    tl.observe("m", h.m);
-    tl.observe("l", h.l);
-    tl.observe("O", h.O);
   }
 }
 
-double dot(const double* x, const double* y, std::size_t n) {
-  double sum = 0;
-  for (std::size_t i = 0; i < n; ++i) sum += x[i] * y[i];
-  return sum;
-}
-
-/// Plain two-pass softmax in float64.
 Reference reference(const Decode& p, const HostTensors& inputs) {
-  const std::vector<double>& q = inputs.at("q");
-  const std::vector<double>& k = inputs.at("k");
-  const std::vector<double>& v = inputs.at("v");
-  const auto rows = static_cast<std::size_t>(p.rows), d = static_cast<std::size_t>(p.d);
-  const auto s_kv = static_cast<std::size_t>(p.s_kv);
-  const std::size_t all_rows = rows * static_cast<std::size_t>(p.kv_heads);
-  std::vector<double> out(all_rows * d), m(all_rows), l(all_rows, 0), O(all_rows * d, 0);
-  std::vector<double> scores(s_kv);
-  double largest = 0;
-  for (std::size_t row = 0; row < all_rows; ++row) {
-    const std::size_t first = row / rows * s_kv;  // query head i uses KV head i / g (R13.3)
-    for (std::size_t i = 0; i < s_kv; ++i) {
-      scores[i] = dot(&q[row * d], &k[(first + i) * d], d) * p.scale();
-      largest = std::max(largest, std::abs(scores[i]));
+  FlashReference reference(inputs, p.flash);
+  for (Index sequence = 0; sequence < static_cast<Index>(p.batch.size()); ++sequence) {
+    const Index length = p.batch[static_cast<std::size_t>(sequence)].length;
+    for (Index row = 0; row < p.kv_heads * p.rows; ++row) {
+      if (length == 0) {
+        reference.add_empty_row();
+        continue;
+      }
+      const Index head = row / p.rows;  // query head i uses KV head i / g (R13.3)
+      reference.add_row(sequence * p.kv_heads * p.rows + row, length,
+                        [&](Index token) { return p.cache_row(sequence, head, token); });
     }
-    m[row] = *std::max_element(scores.begin(), scores.end());
-    for (std::size_t i = 0; i < s_kv; ++i) {
-      const double weight = std::exp(scores[i] - m[row]);
-      l[row] += weight;
-      for (std::size_t c = 0; c < d; ++c) O[row * d + c] += weight * v[(first + i) * d + c];
-    }
-    for (std::size_t c = 0; c < d; ++c) out[row * d + c] = O[row * d + c] / l[row];
   }
-  Reference result;
-  result.outputs = {
-      {"out", std::move(out)}, {"m", std::move(m)}, {"l", std::move(l)}, {"O", std::move(O)}};
-  result.checked = "out";
-  // R13.4 is for f16 (unit roundoff 2^-11). Scores, P and out are stored in `dtype`, so the wider
-  // roundoff of bf16 (2^-8) widens it. `stats` does not: whether f16 statistics hold is the
-  // question.
-  const double factor = std::max(1.0, largest / 8) * (p.dtype == DType::bf16 ? 8 : 1);
-  result.max_rms_rel = 2e-3 * factor;
-  result.max_abs_rel = 1e-2 * factor;
+  Reference result = reference.result();
+  result.outputs["m"] = reference.m();
+  result.outputs["l"] = reference.l();
+  result.outputs["O"] = reference.weighted_sum();
   return result;
 }
 
+template <class... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
+  throw InputError("gqa_decode: " + fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Query heads of one KV head.
+Index group(const Parameters& parameters) {
+  if (!parameters.has_value("heads")) return parameters.integer("g");
+  const Index heads = parameters.integer("heads"), kv_heads = parameters.integer("kv_heads");
+  if (heads % kv_heads != 0) {
+    refuse(
+        "heads={} is no multiple of kv_heads={}; every KV head serves the same number of query "
+        "heads",
+        heads, kv_heads);
+  }
+  if (parameters.has_value("g") && parameters.integer("g") != heads / kv_heads) {
+    refuse("g={} and heads={} disagree: heads / kv_heads is {}; give one of the two",
+           parameters.integer("g"), heads, heads / kv_heads);
+  }
+  return heads / kv_heads;
+}
+
+std::vector<Index> lengths(const Parameters& parameters) {
+  if (!parameters.has_value("lengths")) return {parameters.integer("s_kv")};
+  if (parameters.has_value("s_kv")) {
+    refuse(
+        "s_kv={} and lengths={} are both given; give s_kv for one sequence, or lengths for a "
+        "batch",
+        parameters.integer("s_kv"), parameters.choice("lengths"));
+  }
+  std::vector<Index> lengths = parameters.list("lengths");
+  if (*std::max_element(lengths.begin(), lengths.end()) == 0) {
+    refuse("lengths={} has no token to attend to; give at least one length that is not 0",
+           parameters.choice("lengths"));
+  }
+  return lengths;
+}
+
+/// The table of `tiles` tiles.
+BlockTable block_table(const Parameters& parameters, Index tiles) {
+  BlockTable table;
+  table.blocks = parameters.has_value("blocks") ? parameters.integer("blocks") : tiles;
+  if (table.blocks < tiles) {
+    refuse("blocks={} are too few for the {} tiles of the batch; give at least that many",
+           table.blocks, tiles);
+  }
+  if (!parameters.has_value("block_table")) return table;
+  const std::string& text = parameters.choice("block_table");
+  table.reversed = text == "reversed";
+  if (table.reversed || text == "identity") return table;
+  table.entries = parameters.list("block_table");
+  if (static_cast<Index>(table.entries.size()) != tiles) {
+    refuse(
+        "block_table has {} entries and the batch {} tiles; give one a tile, sequence after "
+        "sequence",
+        table.entries.size(), tiles);
+  }
+  std::vector<bool> taken(static_cast<std::size_t>(table.blocks), false);
+  for (std::size_t n = 0; n < table.entries.size(); ++n) {
+    const Index block = table.entries[n];
+    if (block >= table.blocks) {
+      refuse(
+          "block_table: entry {} is block {}, and the pool has {}; give one in [0, {}], or more "
+          "blocks",
+          n, block, table.blocks, table.blocks - 1);
+    }
+    if (taken[static_cast<std::size_t>(block)]) {
+      refuse("block_table: entry {} is block {}, which an earlier tile has; give each tile its own",
+             n, block);
+    }
+    taken[static_cast<std::size_t>(block)] = true;
+  }
+  return table;
+}
+
 Instance make(const Parameters& parameters, const tl::Target&) {
-  const Index g = parameters.integer("g"), t_q = parameters.integer("t_q");
-  const Decode p{parameters.choice("variant"),
-                 g * t_q,
-                 parameters.integer("d"),
-                 parameters.integer("s_kv"),
-                 parameters.integer("tile"),
-                 parameters.integer("kv_heads"),
-                 parameters.choice("dtype") == "bf16" ? DType::bf16 : DType::f16,
-                 parameters.choice("stats") == "f16" ? DType::f16 : DType::f32};
-  const std::vector<Index> q_shape{p.kv_heads * g, t_q, p.d}, kv_shape{p.kv_heads, p.s_kv, p.d};
-  const command::Shape q_rows{p.kv_heads * p.rows, p.d}, kv_rows{p.kv_heads * p.s_kv, p.d};
+  const Index g = group(parameters), t_q = parameters.integer("t_q");
+  const DType dtype = parameters.choice("dtype") == "bf16" ? DType::bf16 : DType::f16;
+  const DType stats = parameters.choice("stats") == "f16" ? DType::f16 : DType::f32;
+  Decode p{{parameters.choice("variant"), parameters.integer("d"), parameters.integer("tile"),
+            dtype, stats},
+           g * t_q,
+           parameters.integer("kv_heads"),
+           {},
+           0,
+           {}};
+  Index tiles = 0;
+  for (const Index length : lengths(parameters)) {
+    p.batch.push_back({length, tiles});
+    p.longest = std::max(p.longest, length);
+    tiles += p.tiles(length);
+  }
+  if (parameters.choice("kv") == "paged") {
+    p.paged = block_table(parameters, tiles);
+  } else if (parameters.has_value("block_table") || parameters.has_value("blocks")) {
+    refuse("block_table and blocks are for a paged cache; give kv=paged too");
+  }
+
+  const Index d = p.flash.d;
+  const auto sequences = static_cast<Index>(p.batch.size());
+  const Index q_heads = p.kv_heads * g;
+  constexpr Index kMaxRows = Index{1} << 56;
+  if (sequences > kMaxRows / (q_heads * t_q)) {
+    refuse("{} sequences of {} query rows are too many; give fewer", sequences, q_heads * t_q);
+  }
+  std::vector<Index> q_shape{q_heads, t_q, d}, kv_shape{p.kv_heads, p.longest, d};
+  if (parameters.has_value("lengths")) {
+    q_shape.insert(q_shape.begin(), sequences);
+    kv_shape.insert(kv_shape.begin(), sequences);
+  }
+  Index kv_rows = sequences * p.kv_heads * p.longest;
+  if (p.paged) {
+    kv_shape = {p.paged->blocks, p.kv_heads, p.flash.tile, d};
+    kv_rows = p.paged->blocks * p.kv_heads * p.flash.tile;
+  }
+  const command::Shape q_matrix{sequences * q_heads * t_q, d}, kv_matrix{kv_rows, d};
   Instance instance;
-  instance.tensors = {{"q", q_shape, q_rows, p.dtype, Direction::in},
-                      {"k", kv_shape, kv_rows, p.dtype, Direction::in},
-                      {"v", kv_shape, kv_rows, p.dtype, Direction::in},
-                      {"out", q_shape, q_rows, p.dtype, Direction::out}};
+  instance.tensors = {{"q", q_shape, q_matrix, dtype, Direction::in},
+                      {"k", kv_shape, kv_matrix, dtype, Direction::in},
+                      {"v", kv_shape, kv_matrix, dtype, Direction::in},
+                      {"out", q_shape, q_matrix, dtype, Direction::out}};
   instance.body = [p](tl::Context& tl, const std::vector<tl::Tensor>& bound) { run(tl, p, bound); };
   instance.reference = [p](const HostTensors& inputs) { return reference(p, inputs); };
-  instance.tiles = static_cast<std::uint64_t>(p.tiles() * p.kv_heads);
+  instance.tiles = static_cast<std::uint64_t>(tiles * p.kv_heads);
   return instance;
 }
 
 }  // namespace
 
 Kernel gqa_decode() {
+  constexpr Index kMaxBlocks = Index{1} << 30;
   Kernel kernel;
   kernel.name = "gqa_decode";
   kernel.summary = "flash-decode attention of grouped query heads over a K/V cache";
   kernel.parameters = {
-      {"variant",
-       "opt2",
-       "commands a tile: opt1 three composites, opt2 two, opt3 ten commands",
-       0,
-       0,
-       {"opt1", "opt2", "opt3"}},
-      {"g", "8", "query heads of one KV head", 1, 65536},
+      flash_variant(),
+      {"g", "8", "query heads of one KV head", 1, 65536, {}, false, "heads"},
       {"d", "128", "entries of a head", 1, 65536},
-      {"s_kv", "4096", "tokens in the K/V cache", 1, Index{1} << 40},
+      {"s_kv", "4096", "tokens in the K/V cache", 1, Index{1} << 40, {}, false, "lengths"},
       {"tile", "64", "tokens of a tile", 1, 65536},
       {"t_q", "1", "query tokens", 1, 65536},
       {"kv_heads", "1", "KV heads, one after the other", 1, 65536},
       {"dtype", "f16", "of q, k, v, out, scores and P", 0, 0, {"f16", "bf16"}},
       {"stats", "f32", "of m, l and O", 0, 0, {"f32", "f16"}},
+      {"heads", "", "query heads in all, instead of g", 1, Index{1} << 32},
+      {"lengths",
+       "",
+       "tokens of each sequence of a batch, one after the other, instead of s_kv",
+       0,
+       Index{1} << 30,
+       {},
+       true},
+      {"kv",
+       "contiguous",
+       "how K and V lie: contiguous, or paged in blocks of a tile",
+       0,
+       0,
+       {"contiguous", "paged"}},
+      {"block_table",
+       "",
+       "paged: the block of each tile, sequence after sequence; identity if not given",
+       0,
+       kMaxBlocks - 1,
+       {"identity", "reversed"},
+       true},
+      {"blocks", "", "paged: blocks in the pool; as many as tiles if not given", 1, kMaxBlocks},
   };
   kernel.make = make;
   return kernel;

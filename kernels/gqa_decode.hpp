@@ -7,7 +7,10 @@ namespace kernbench::kernels {
 
 /// Flash-decode attention of grouped query heads over a K/V cache (R8.4, R13.1 to R13.4), in the
 /// three ways to submit it that are compared: opt1, opt2, opt3. They compute bit-equal results.
-/// Observed: m, l (rows,) and O (rows, d) of each KV head, in head order.
+/// A batch of sequences runs one after the other; one without tokens gives zeros. The cache is
+/// contiguous, or a pool of blocks of one tile behind a block table.
+/// Observed: m, l (rows,) and O (rows, d) of each KV head of each sequence that has tokens, in
+/// order.
 Kernel gqa_decode();
 
 }  // namespace kernbench::kernels

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,12 +20,19 @@ using command::Index;
 /// One `name=value` of the command line: an integer in [min, max], or one of `choices`.
 struct Parameter {
   std::string name;
-  std::string default_value;
-  std::string meaning;  ///< one sentence, with the unit
+  std::string default_value;  ///< empty: without a value unless one is given
+  std::string meaning;        ///< one sentence, with the unit
   Index min = 1;
   Index max = std::numeric_limits<Index>::max();
   std::vector<std::string> choices = {};
+  bool list = false;  ///< integers in [min, max] separated by commas, or one of `choices`
+  /// A parameter that says the same another way: where only that one is given, this one has no
+  /// value.
+  std::string unless = {};
 };
+
+/// Null if there is none of that name.
+const Parameter* find_parameter(const std::vector<Parameter>& declared, std::string_view name);
 
 /// The values of a kernel's parameters, checked against their declarations.
 class Parameters {
@@ -34,9 +42,11 @@ class Parameters {
   Parameters(std::string_view kernel, const std::vector<Parameter>& declared,
              const std::vector<std::pair<std::string, std::string>>& settings);
 
+  bool has_value(std::string_view name) const;
   Index integer(std::string_view name) const;
   const std::string& choice(std::string_view name) const;
-  /// In the order of declaration.
+  std::vector<Index> list(std::string_view name) const;
+  /// In the order of declaration; empty where there is no value.
   const std::vector<std::pair<std::string, std::string>>& values() const { return values_; }
 
  private:
@@ -45,6 +55,10 @@ class Parameters {
 
 enum class Direction : std::uint8_t { in, out };
 
+/// Of the synthetic entries of an input: N(0,1), or 1 + |N(0,1)|, as the sum of a softmax row whose
+/// largest term is 1.
+enum class Domain : std::uint8_t { normal, at_least_one };
+
 /// A tensor in HBM that the host binds to the kernel.
 struct TensorSpec {
   std::string name;
@@ -52,6 +66,7 @@ struct TensorSpec {
   command::Shape shape;           ///< on the device: row-major, same entries in the same order
   DType dtype = DType::f16;
   Direction direction = Direction::in;
+  Domain domain = Domain::normal;
 };
 
 /// Entries of named tensors, exact in double.
@@ -74,6 +89,8 @@ struct Instance {
       reference;  ///< may be empty: nothing to check
   /// What `dispatch_cycles_per_tile` divides by (R13.1).
   std::uint64_t tiles = 1;
+  /// The recipes that `body` may name (R4.3); null: the built-in ones.
+  std::shared_ptr<const tl::RecipeTable> recipes = {};
 };
 
 /// An entry of the catalogue.

@@ -27,7 +27,13 @@ std::string_view shown_op(const arch::StageSpec& spec) {
 
 }  // namespace
 
+void PeContext::check_begin(StageTransaction& stage) {
+  stage.hazard_ticket = hazards->begin(
+      {stage.command, stage.tile, stage.key.tile_stage, stage.position}, stage.spec, stage.start);
+}
+
 void PeContext::record(const StageTransaction& stage, arch::Engine engine, std::uint32_t channel) {
+  if (hazards != nullptr) hazards->end(stage.hazard_ticket, stage.done);
   if (recorder == nullptr) return;
   const arch::StageSpec& spec = stage.spec;
   record::StageRecord row;

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "model/arch/config.hpp"
 #include "model/arch/storage.hpp"
 #include "model/arch/timing.hpp"
+#include "model/record/hazards.hpp"
 #include "model/record/recorder.hpp"
 #include "model/settle_hub.hpp"
 #include "tlm_if/systemc.hpp"
@@ -30,12 +32,23 @@ struct PeContext {
   const std::shared_ptr<SettleHub> hub;
   arch::Storage tcm;  ///< used in data mode only
 
-  /// A stage is over: its row, from the times that its transaction carries (R6.13).
+  /// A stage starts, at the time that its transaction carries (R6.13).
+  void begin(StageTransaction& stage) {
+    if (recorder != nullptr) stage.ticket = recorder->begin(stage.start);
+    if (hazards != nullptr) check_begin(stage);
+  }
+  /// It is over: its row.
   void record(const StageTransaction& stage, arch::Engine engine, std::uint32_t channel = 0);
 
   // Set before the simulation starts.
-  record::Recorder* recorder = nullptr;  ///< none: nothing is recorded
+  record::Recorder* recorder = nullptr;      ///< none: nothing is recorded
+  record::HazardChecker* hazards = nullptr;  ///< none: nothing is checked
   bool data = false;
+  /// Adds that many ps to a stage of PE_TCM, PE_GEMM or PE_MATH; none: the model's own times.
+  std::function<std::uint64_t(const StageTransaction&)> extra_delay;
+
+ private:
+  void check_begin(StageTransaction& stage);
 };
 
 /// Order of the components of a PE within a settle phase.

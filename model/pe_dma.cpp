@@ -88,7 +88,7 @@ void PeDma::grant(Channel& channel, StageTransaction& stage) {
   channel.signals.begin(stage, hbm_side(stage));
   stage.start = pe_.time.now();
   stage.open_bursts = 0;
-  if (pe_.recorder != nullptr) stage.ticket = pe_.recorder->begin(stage.start);
+  pe_.begin(stage);
   if (stage.compute) {
     if (!is_write(stage)) {
       stage.bytes.resize(stage.spec.bytes);

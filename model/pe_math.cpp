@@ -2,6 +2,7 @@
 #include "model/pe_math.hpp"
 
 #include "model/arch/numerics.hpp"
+#include "model/arch/slice_bytes.hpp"
 
 namespace kernbench {
 
@@ -30,7 +31,13 @@ void PeMath::begin_compute(StageTransaction& stage) {
 }
 
 void PeMath::end_compute(StageTransaction& stage) {
-  if (!stage.spec.on_accumulator()) arch::write_slice(pe().tcm, stage.spec.out, stage.result);
+  const arch::StageSpec& spec = stage.spec;
+  if (spec.on_accumulator()) return;
+  if (spec.out.addr >= command::kTcmBase) {
+    arch::write_slice(pe().tcm, spec.out, stage.result);
+  } else {
+    arch::pack(spec.out, stage.result, stage.bytes);  // for DMA_WRITE (R5.5)
+  }
 }
 
 }  // namespace kernbench

@@ -11,6 +11,15 @@ using arch::StageKind;
 using arch::Tile;
 using Key = ServiceKey::Stage;
 
+namespace {
+
+arch::Claim claim_of(const CommandTransaction& command) {
+  const auto* composite = std::get_if<command::CompositeCmd>(&command.command);
+  return {&command.accesses, composite != nullptr ? &composite->rw_handles : nullptr};
+}
+
+}  // namespace
+
 PeScheduler::PeScheduler(const sc_core::sc_module_name& name, PeContext& pe)
     : sc_module(name),
       Settling(pe.hub, SettlePhase::admission, pe.index,
@@ -49,7 +58,7 @@ void PeScheduler::settle() {
     }
     if (queue_.empty()) return;
     CommandTransaction& head = *queue_.front();
-    if (!admission_.may_admit(head.accesses, head.composite())) {
+    if (!admission_.may_admit(claim_of(head))) {
       if (head_ != &head) {
         head_ = &head;
         head_since_ = pe_.time.now();
@@ -88,7 +97,7 @@ void PeScheduler::end_admit_stall(const CommandTransaction& head) {
 }
 
 void PeScheduler::admit(CommandTransaction& command) {
-  admission_.admit(command.number, command.accesses, command.composite());
+  admission_.admit(command.number, claim_of(command));
   ++inflight_;
   if (pe_.recorder != nullptr) pe_.recorder->inflight({pe_.time.now(), pe_.index, +1});
   Flight& flight = flight_pool_.acquire();
@@ -104,6 +113,9 @@ void PeScheduler::admit(CommandTransaction& command) {
     *free_slot = true;
     flight.slot = static_cast<std::int32_t>(free_slot - slots_.begin());
   }
+  if (pe_.hazards != nullptr) {
+    pe_.hazards->admit(command.number, command.command, tile_buffers_of(flight));
+  }
   if (flight.plan.is_dma()) {
     const arch::StageSpec spec = flight.plan.dma();
     offer(make_stage(flight, spec, -1,
@@ -115,19 +127,26 @@ void PeScheduler::admit(CommandTransaction& command) {
   }
 }
 
+// The gemm, and with math_head_from_hbm (R5.5) the op that drives the loop in its place.
+bool PeScheduler::may_stream(const command::OpSpec& op, const arch::Plan& plan) const {
+  return op.kind == command::OpKind::gemm ||
+         (pe_.config.scheduler.math_head_from_hbm && plan.streams_head() && plan.is_loop_op(op));
+}
+
 bool PeScheduler::operands_are_sound(const CommandTransaction& command,
                                      const arch::Plan& plan) const {
   if (plan.streamed_tile_bytes() > pe_.config.tile_buffer_bytes()) return false;
+  if (plan.splits_reduction()) return false;
   // Which side an operand is on, by its first byte; that it ends there, by the merged ranges.
   for (const command::OpSpec& op : command::ops_of(command.command)) {
-    const bool gemm = op.kind == command::OpKind::gemm;
+    const bool streams = may_stream(op, plan);
     for (const command::Operand& operand : op.operands) {
       if (operand.handle.addr >= command::kTcmBase) continue;
-      if (gemm && !operand.handle.pinned()) continue;  // streams: PE_DMA checks it
+      if (streams && !operand.handle.pinned()) continue;  // PE_DMA checks it
       if (!op.on_accumulator() || operand.name != command::OperandName::src) return false;
     }
     if (op.has_out && !op.on_accumulator() && op.out.addr < command::kTcmBase &&
-        (!gemm || op.out.pinned())) {
+        (!streams || op.out.pinned())) {
       return false;
     }
   }
@@ -154,18 +173,27 @@ void PeScheduler::report_operands(const CommandTransaction& command, const arch:
                        range.begin, range.end, pe_.tcm.range().begin, pe_.tcm.range().end));
   };
   for (const command::OpSpec& op : command::ops_of(command.command)) {
-    const bool gemm = op.kind == command::OpKind::gemm;
+    const bool streams = may_stream(op, plan);
     for (const command::Operand& operand : op.operands) {
       if (op.on_accumulator() && operand.name == command::OperandName::src) continue;
       // PE_DMA checks what streams.
-      if (!gemm || operand.handle.pinned()) check_in_tcm(operand.name, operand.handle);
+      if (!streams || operand.handle.pinned()) check_in_tcm(operand.name, operand.handle);
     }
-    if (op.has_out && !op.on_accumulator() && (!gemm || op.out.pinned())) {
+    if (op.has_out && !op.on_accumulator() && (!streams || op.out.pinned())) {
       check_in_tcm(command::OperandName::out, op.out);
     }
   }
+  if (plan.splits_reduction()) {
+    report(command::OperandName::src,
+           fmt::format("reduces rows of {} entries and streams chunks of {} columns; load it "
+                       "first, or enlarge pe.gemm.tile_n",
+                       command::ops_of(command.command)[0].operands[0].handle.shape.cols(),
+                       pe_.config.gemm.tile_n));
+  }
   if (plan.streamed_tile_bytes() > pe_.config.tile_buffer_bytes()) {
-    report(plan.streams_b() ? command::OperandName::b : command::OperandName::a,
+    report(plan.streams_head() ? command::ops_of(command.command)[0].operands[0].name
+           : plan.streams_b()  ? command::OperandName::b
+                               : command::OperandName::a,
            fmt::format("needs tiles of {} bytes and a tile buffer has {}; use a 16-bit type or "
                        "smaller pe.gemm tiles",
                        plan.streamed_tile_bytes(), pe_.config.tile_buffer_bytes()));
@@ -177,6 +205,7 @@ void PeScheduler::retire(Flight& flight) {
   admission_.retire(command.number);
   --inflight_;
   if (pe_.recorder != nullptr) pe_.recorder->inflight({pe_.time.now(), pe_.index, -1});
+  if (pe_.hazards != nullptr) pe_.hazards->retire(command.number);
   if (flight.slot >= 0) slots_[static_cast<std::size_t>(flight.slot)] = false;
   flights_.erase(std::find(flights_.begin(), flights_.end(), &flight));
   flight_pool_.release(flight);
@@ -260,7 +289,7 @@ void PeScheduler::advance(StageTransaction& stage) {
   switch (stage.spec.kind) {
     case StageKind::dma_read:
       --flight.reads_open[credit];
-      pump_tiles(flight);
+      plan.streams_head() ? pump_chunks(flight) : pump_tiles(flight);
       break;
     case StageKind::fetch:
       ++flight.fetched;  // one TCM server, offered in order: done in order
@@ -281,18 +310,17 @@ void PeScheduler::advance(StageTransaction& stage) {
       break;
     }
     case StageKind::math:
-      after_accumulator_op(stage, flight, plan.tile(stage.tile));
+      if (!plan.streams_head()) {
+        after_accumulator_op(stage, flight, plan.tile(stage.tile));
+        break;
+      }
+      ++flight.gemm_done;
+      pump_chunks(flight);
+      write_back(stage, flight);
       break;
     case StageKind::store:
       if (flight.compute) accumulator_pool_.release(*stage.accumulator);
-      if (plan.writes_back()) {
-        StageTransaction& write =
-            make_stage(flight, plan.write_out(plan.tile(stage.tile)), stage.tile, Key::dma_write);
-        write.bytes.swap(stage.bytes);
-        offer(write);
-      } else {
-        output_tile_left(flight);
-      }
+      write_back(stage, flight);
       break;
     case StageKind::dma_write:
       output_tile_left(flight);
@@ -313,7 +341,7 @@ void PeScheduler::start_tiles(Flight& flight) {
   flight.reads_open.assign(pe_.config.scheduler.tile_buffers, 0);
   if (flight.compute) flight.operands.resize(pe_.config.scheduler.tile_buffers);
   flight.accumulator = nullptr;
-  pump_tiles(flight);
+  flight.plan.streams_head() ? pump_chunks(flight) : pump_tiles(flight);
 }
 
 void PeScheduler::pump_tiles(Flight& flight) {
@@ -363,6 +391,40 @@ void PeScheduler::pump_tiles(Flight& flight) {
     }
     offer(gemm);
   }
+}
+
+// R5.5: DMA_READ of each operand in HBM, then the op, chunk by chunk; credits as for a gemm's
+// tiles.
+void PeScheduler::pump_chunks(Flight& flight) {
+  const arch::Plan& plan = flight.plan;
+  const std::int64_t buffers = pe_.config.scheduler.tile_buffers;
+  while (flight.next_credit < plan.tiles() && flight.next_credit - flight.gemm_done < buffers) {
+    const Tile chunk = plan.tile(flight.next_credit++);
+    flight.reads_open[static_cast<std::size_t>(chunk.number % buffers)] = plan.head_reads();
+    for (std::int32_t i = 0; i < plan.head_reads(); ++i) {
+      // A third read has the key of the second and was offered after it.
+      offer(make_stage(flight, plan.read_head(chunk, i, buffer_of(flight, chunk.number)),
+                       chunk.number, i == 0 ? Key::dma_a : Key::dma_b));
+    }
+  }
+  while (flight.next_gemm < flight.next_credit &&
+         flight.reads_open[static_cast<std::size_t>(flight.next_gemm % buffers)] == 0) {
+    const Tile chunk = plan.tile(flight.next_gemm++);
+    offer(make_stage(flight, plan.head(chunk, buffer_of(flight, chunk.number)), chunk.number,
+                     Key::output_tile));
+  }
+}
+
+void PeScheduler::write_back(StageTransaction& stage, Flight& flight) {
+  const arch::Plan& plan = flight.plan;
+  if (!plan.writes_back()) {
+    output_tile_left(flight);
+    return;
+  }
+  StageTransaction& write =
+      make_stage(flight, plan.write_out(plan.tile(stage.tile)), stage.tile, Key::dma_write);
+  write.bytes.swap(stage.bytes);
+  offer(write);
 }
 
 void PeScheduler::after_accumulator_op(StageTransaction& stage, Flight& flight, const Tile& tile) {
@@ -417,6 +479,12 @@ command::Address PeScheduler::buffer_of(const Flight& flight, std::int64_t tile)
   return command::kTcmBase + pe_.config.tcm.scratch_bytes + buffer * pe_.config.tile_buffer_bytes();
 }
 
+command::ByteRange PeScheduler::tile_buffers_of(const Flight& flight) const {
+  if (flight.slot < 0) return {};
+  const command::Address begin = buffer_of(flight, 0);
+  return {begin, begin + pe_.config.scheduler.tile_buffers * pe_.config.tile_buffer_bytes()};
+}
+
 // ---- reports ------------------------------------------------------------------------------------
 
 std::vector<std::string> PeScheduler::waiting() const {
@@ -435,14 +503,13 @@ std::vector<std::string> PeScheduler::waiting() const {
                   plan.m_tiles() * plan.n_tiles()));
   }
   for (const CommandTransaction* command : queue_) {
-    lines.push_back(fmt::format(
-        "{}: command {} ({}) is queued: {}", name(), command->number,
-        command::label(command->command),
-        command == queue_.front()
-            ? fmt::format(
-                  "it waits for commands {}",
-                  fmt::join(admission_.blockers(command->accesses, command->composite()), ", "))
-            : "it waits for the head of the queue"));
+    lines.push_back(
+        fmt::format("{}: command {} ({}) is queued: {}", name(), command->number,
+                    command::label(command->command),
+                    command == queue_.front()
+                        ? fmt::format("it waits for commands {}",
+                                      fmt::join(admission_.blockers(claim_of(*command)), ", "))
+                        : "it waits for the head of the queue"));
   }
   return lines;
 }

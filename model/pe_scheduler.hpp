@@ -50,8 +50,8 @@ class PeScheduler : public sc_core::sc_module,
     std::int64_t next_credit = 0;  ///< tiles that hold or held a credit
     std::int64_t next_fetch = 0;   ///< tiles whose FETCH was offered
     std::int64_t fetched = 0;      ///< tiles whose FETCH is done
-    std::int64_t next_gemm = 0;    ///< tiles whose GEMM was offered
-    std::int64_t gemm_done = 0;    ///< tiles whose GEMM is done: credits back
+    std::int64_t next_gemm = 0;    ///< tiles whose GEMM, or streamed MATH head, was offered
+    std::int64_t gemm_done = 0;    ///< tiles whose GEMM or head is done: credits back
     std::int64_t added = 0;        ///< tiles whose k_tile ops are done: the next K tile may add
     std::int64_t stored = 0;       ///< output tiles that have left
 
@@ -67,6 +67,8 @@ class PeScheduler : public sc_core::sc_module,
   void settle() override;
 
   void admit(CommandTransaction& command);
+  /// Its operands may lie in HBM.
+  bool may_stream(const command::OpSpec& op, const arch::Plan& plan) const;
   /// R3.4: a program may come from elsewhere than `tl`. False: something lies on the wrong side, or
   /// a streamed tile does not fit its buffer.
   bool operands_are_sound(const CommandTransaction& command, const arch::Plan& plan) const;
@@ -75,8 +77,11 @@ class PeScheduler : public sc_core::sc_module,
   void retire(Flight& flight);
   void start_tiles(Flight& flight);
   void pump_tiles(Flight& flight);
+  void pump_chunks(Flight& flight);
   void advance(StageTransaction& stage);
   void after_accumulator_op(StageTransaction& stage, Flight& flight, const arch::Tile& tile);
+  /// An output tile or chunk has been made: DMA_WRITE if it goes to HBM.
+  void write_back(StageTransaction& stage, Flight& flight);
   void after_last_k(Flight& flight, const arch::Tile& tile, arch::Values* accumulator);
   void output_tile_left(Flight& flight);
 
@@ -84,6 +89,8 @@ class PeScheduler : public sc_core::sc_module,
                                ServiceKey::Stage key);
   void offer(StageTransaction& stage);
   command::Address buffer_of(const Flight& flight, std::int64_t tile) const;
+  /// All that the flight's slot has; empty for a simple command.
+  command::ByteRange tile_buffers_of(const Flight& flight) const;
 
   PeContext& pe_;
   arch::Admission admission_;

@@ -28,10 +28,11 @@ void ServerEngine::settle() {
   if (current_ != nullptr || queue_.empty()) return;
   StageTransaction& stage = queue_.pop();
   current_ = &stage;
-  const arch::Picoseconds time = duration(stage.spec);
+  arch::Picoseconds time = duration(stage.spec);
+  if (pe_.extra_delay) time += pe_.extra_delay(stage);
   stage.start = pe_.time.now();
   stage.end = stage.done = stage.start + time;
-  if (pe_.recorder != nullptr) stage.ticket = pe_.recorder->begin(stage.start);
+  pe_.begin(stage);
   signals_.begin(stage);
   if (stage.compute) begin_compute(stage);
   send_backward(stage_in, stage, tlm::END_REQ);

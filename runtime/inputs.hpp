@@ -10,9 +10,9 @@
 
 namespace kernbench::runtime {
 
-/// N(0,1) entries for every input of `tensors`, rounded to its dtype. A tensor's entries depend on
-/// the seed, its name and their position only: not on the other tensors, the machine or the
-/// library.
+/// Entries of its domain for every input of `tensors`, rounded to its dtype. A tensor's entries
+/// depend on the seed, its name and their position only: not on the other tensors, the machine or
+/// the library.
 kernels::HostTensors synthetic_inputs(const std::vector<kernels::TensorSpec>& tensors,
                                       std::uint64_t seed);
 

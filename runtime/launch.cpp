@@ -66,6 +66,7 @@ tl::Target make_target(const arch::TopologyConfig& topology) {
   target.tile_m = topology.pe.gemm.tile_m;
   target.tile_k = topology.pe.gemm.tile_k;
   target.tile_n = topology.pe.gemm.tile_n;
+  target.math_head_from_hbm = topology.pe.scheduler.math_head_from_hbm;
   return target;
 }
 
@@ -104,21 +105,39 @@ Launch::Launch(const kernels::Kernel& kernel, const Settings& settings,
         fmt::format("kernel {}: its Instance has 0 tiles; give at least 1", kernel.name));
   }
   DryRun dry_run(instance_.tensors);
-  tl::Context context(target_, dry_run);
+  tl::Context context(target_, dry_run, recipes());
   instance_.body(context, bound_tensors(context, instance_.tensors, addresses_));
   commands_ = dry_run.commands();
   scratch_peak_bytes_ = context.scratch_peak_bytes();
 }
 
+const tl::RecipeTable& Launch::recipes() const {
+  return instance_.recipes ? *instance_.recipes : tl::builtin_recipes();
+}
+
 void Launch::issue(command::CommandSink& sink) const {
-  tl::Context context(target_, sink);
+  tl::Context context(target_, sink, recipes());
   instance_.body(context, bound_tensors(context, instance_.tensors, addresses_));
+}
+
+std::vector<command::ByteRange> Launch::inputs() const {
+  std::vector<command::ByteRange> ranges;
+  for (std::size_t i = 0; i < addresses_.size(); ++i) {
+    const TensorSpec& tensor = instance_.tensors[i];
+    if (tensor.direction != kernels::Direction::in) continue;
+    const command::Address begin = addresses_[i];
+    command::add_range(
+        ranges,
+        command::make_handle(0, begin, tensor.shape, tensor.dtype, command::Space::hbm).range());
+  }
+  return ranges;
 }
 
 std::string Launch::title() const {
   std::string title = kernel_.name;
-  for (const auto& [name, value] : parameters_.values())
-    title += fmt::format(" {}={}", name, value);
+  for (const auto& [name, value] : parameters_.values()) {
+    if (!value.empty()) title += fmt::format(" {}={}", name, value);
+  }
   return title;
 }
 

@@ -37,12 +37,16 @@ class Launch {
   const kernels::Parameters& parameters() const { return parameters_; }
   const kernels::Instance& instance() const { return instance_; }
   const std::vector<command::Address>& addresses() const { return addresses_; }
+  /// The bytes of HBM that the input tensors fill before the kernel starts.
+  std::vector<command::ByteRange> inputs() const;
   std::uint64_t commands() const { return commands_; }
   std::uint64_t scratch_peak_bytes() const { return scratch_peak_bytes_; }
   /// `gqa_decode variant=opt2 g=8 ..`: every parameter with its value.
   std::string title() const;
 
  private:
+  const tl::RecipeTable& recipes() const;
+
   kernels::Kernel kernel_;
   kernels::Parameters parameters_;
   tl::Target target_;

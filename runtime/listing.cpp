@@ -24,6 +24,10 @@ using command::TensorHandle;
 constexpr std::int64_t kListedTiles = 8;
 
 std::string allowed(const kernels::Parameter& parameter) {
+  if (parameter.list) {
+    return fmt::format("{}{}a list of {}..{}", fmt::join(parameter.choices, "|"),
+                       parameter.choices.empty() ? "" : ", or ", parameter.min, parameter.max);
+  }
   if (!parameter.choices.empty()) return fmt::format("{}", fmt::join(parameter.choices, "|"));
   if (parameter.max == std::numeric_limits<command::Index>::max()) {
     return fmt::format("{}..", parameter.min);
@@ -176,20 +180,34 @@ class PlanPrinter {
  private:
   void print_tiles(const arch::Plan& plan) {
     if (plan.tiles() == 0) return;
-    fmt::print(out_, "tiles: {} (m {}, n {}, k {})\n", plan.tiles(), plan.m_tiles(), plan.n_tiles(),
-               plan.k_tiles());
+    if (plan.streams_head()) {
+      fmt::print(out_, "chunks: {} (m {}, n {})\n", plan.tiles(), plan.m_tiles(), plan.n_tiles());
+    } else {
+      fmt::print(out_, "tiles: {} (m {}, n {}, k {})\n", plan.tiles(), plan.m_tiles(),
+                 plan.n_tiles(), plan.k_tiles());
+    }
     for (std::int64_t i = 0; i < std::min(plan.tiles(), kListedTiles); ++i) {
       print_tile(plan, plan.tile(i));
     }
     if (plan.tiles() > kListedTiles) {
-      fmt::print(out_, "{} more tiles\n", plan.tiles() - kListedTiles);
+      fmt::print(out_, "{} more {}\n", plan.tiles() - kListedTiles,
+                 plan.streams_head() ? "chunks" : "tiles");
     }
   }
 
   void print_tile(const arch::Plan& plan, const arch::Tile& tile) {
     const command::Address buffer = command::kTcmBase + topology_.pe.tcm.scratch_bytes;
     const std::string place =
-        fmt::format("tile ({}, {}, {})", tile.index.m, tile.index.n, tile.index.k);
+        plan.streams_head()
+            ? fmt::format("chunk ({}, {})", tile.index.m, tile.index.n)
+            : fmt::format("tile ({}, {}, {})", tile.index.m, tile.index.n, tile.index.k);
+    if (plan.streams_head()) {
+      for (std::int32_t i = 0; i < plan.head_reads(); ++i)
+        row(place, plan.read_head(tile, i, buffer));
+      row(place, plan.head(tile, buffer));
+      if (plan.writes_back()) row(place, plan.write_out(tile));
+      return;
+    }
     if (plan.streams_a()) row(place, plan.read_a(tile, buffer));
     if (plan.streams_b()) row(place, plan.read_b(tile, buffer));
     row(place, plan.fetch(tile, buffer));

@@ -39,9 +39,10 @@ struct Options {
   std::string topology;
   std::vector<std::string> sets;
   bool data = false;
+  bool check_hazards = false;
   std::string seed, inputs;
   OutputPaths paths;
-  std::string vcd_pes;
+  std::string vcd_pes, figure_window;
   std::string plan;
   std::string folder;
 };
@@ -122,6 +123,23 @@ std::vector<std::uint32_t> pes_of(const std::string& list, std::uint32_t pes) {
   return indices;
 }
 
+/// `1000:1500` in ns.
+record::Figure::Window window_of(const std::string& text) {
+  constexpr std::uint64_t kPicoseconds = 1000;
+  constexpr std::uint64_t kLast = std::numeric_limits<std::uint64_t>::max() / kPicoseconds;
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const std::optional<std::uint64_t> from = parse_whole(text.substr(0, colon));
+  const std::optional<std::uint64_t> to =
+      parse_whole(text.substr(std::min(colon + 1, text.size())));
+  if (!from || !to || *from >= *to || *to > kLast) {
+    throw InputError(fmt::format(
+        "--figure-window {} is no window; give FROM:TO in whole ns, FROM less than TO and TO at "
+        "most {}, as in 1000:1500",
+        text, kLast));
+  }
+  return {*from * kPicoseconds, *to * kPicoseconds};
+}
+
 void check_data_options(const Options& options) {
   const auto needs_data = [&](const char* option, const std::string& value) {
     if (value.empty() || options.data) return;
@@ -135,6 +153,9 @@ void check_data_options(const Options& options) {
   }
   if (!options.vcd_pes.empty() && options.paths.vcd.empty()) {
     throw InputError("--vcd-pe chooses what --vcd shows; add --vcd FILE");
+  }
+  if (!options.figure_window.empty() && options.paths.figure.empty()) {
+    throw InputError("--figure-window chooses what --figure shows; add --figure FILE");
   }
 }
 
@@ -164,6 +185,7 @@ void check_paths(const Options& options) {
                {"--op-log", options.paths.op_log},
                {"--vcd", options.paths.vcd},
                {"--trace", options.paths.trace},
+               {"--figure", options.paths.figure},
                {"--summary", options.paths.summary},
                {"--outputs", options.paths.outputs}});
 }
@@ -179,9 +201,25 @@ std::optional<kernels::HostTensors> inputs_of(const Options& options, const Laun
 
 // --- the commands ---------------------------------------------------------------------------
 
-/// Tells on stderr which numbers are out of tolerance.
+/// Tells on stderr of hazards: the first on a line complete by itself, then the others.
+void print_hazards(const Binary& binary, const RunResult& result) {
+  const record::HazardFindings& found = *result.hazards;
+  const std::vector<std::string> lines = record::lines_of(found);
+  fmt::print(std::cerr, "{}: {}: {} hazard{}: {}; {}\n", binary.name, result.launch->title(),
+             lines.size(), lines.size() == 1 ? "" : "s", lines.front(),
+             found.races.empty() ? "fill or load it first"
+                                 : "let the later wait for the earlier, or give it other bytes");
+  for (std::size_t i = 1; i < lines.size(); ++i) fmt::print(std::cerr, "  {}\n", lines[i]);
+}
+
+/// Tells on stderr of hazards, and which numbers are out of tolerance.
 int verdict(const Binary& binary, const std::vector<RunResult>& results) {
   int code = kDone;
+  for (const RunResult& result : results) {
+    if (!result.hazards || result.hazards->size() == 0) continue;
+    print_hazards(binary, result);
+    code = kFailed;
+  }
   for (const RunResult& result : results) {
     if (!result.numerics || result.numerics->pass) continue;
     const NumericsCheck& check = *result.numerics;
@@ -211,11 +249,13 @@ int run_command(const Binary& binary, const Options& options) {
   RunRequest request;
   request.launch = &launch;
   request.inputs = inputs_of(options, launch);
+  request.check_hazards = options.check_hazards;
   request.paths = options.paths;
   if (!options.vcd_pes.empty()) {
     request.vcd_pes =
         pes_of(options.vcd_pes, topology.sips * topology.cubes_per_sip * topology.pes_per_cube);
   }
+  if (!options.figure_window.empty()) request.figure_window = window_of(options.figure_window);
   const std::vector<RunResult> results = simulate(topology, binary.memory, {request});
   fmt::print("{} on {}\n\n{}", launch.title(), topology.name, summary_table(results, {"run"}));
   print_other_errors(results[0]);
@@ -225,17 +265,19 @@ int run_command(const Binary& binary, const Options& options) {
   return verdict(binary, results);
 }
 
-/// The one parameter that is a list, spread out.
+/// The one parameter that is given several values, spread out.
 struct Sweep {
   std::string parameter;
   std::vector<std::string> values;
   std::vector<Settings> settings;
 };
 
-Sweep sweep_of(const Settings& settings) {
+Sweep sweep_of(const kernels::Kernel& kernel, const Settings& settings) {
   Sweep sweep;
   for (const auto& [name, value] : settings) {
-    if (value.find(',') == std::string::npos) continue;
+    const kernels::Parameter* parameter = kernels::find_parameter(kernel.parameters, name);
+    const bool is_one_value = parameter != nullptr && parameter->list;  // such as lengths=0,5,64
+    if (is_one_value || value.find(',') == std::string::npos) continue;
     if (!sweep.parameter.empty()) {
       throw InputError(
           fmt::format("compare: {} and {} are both lists; give one list, and one value "
@@ -264,7 +306,7 @@ int compare_command(const Binary& binary, const Options& options) {
   check_paths(options);
   const arch::TopologyConfig topology = topology_of(binary, options);
   const kernels::Kernel& kernel = kernel_of(binary, options.kernel);
-  const Sweep sweep = sweep_of(settings_of(options.parameters));
+  const Sweep sweep = sweep_of(kernel, settings_of(options.parameters));
   std::deque<Launch> launches;  // requests point to them
   std::vector<RunRequest> requests;
   for (const Settings& settings : sweep.settings) {
@@ -272,6 +314,7 @@ int compare_command(const Binary& binary, const Options& options) {
     RunRequest request;
     request.launch = &launch;
     request.inputs = inputs_of(options, launch);
+    request.check_hazards = options.check_hazards;
     requests.push_back(std::move(request));
   }
   std::optional<record::OutputFile> summary;
@@ -369,11 +412,15 @@ class CommandLine {
     add_kernel_arguments(run);
     add_topology_options(run);
     add_data_options(run);
+    add_hazard_option(run);
     run->add_option("--outputs", options_.paths.outputs, "Write the results (safetensors)");
     run->add_option("--op-log", options_.paths.op_log, "Write a row a stage (CSV)");
     run->add_option("--vcd", options_.paths.vcd, "Write a waveform (VCD)");
     run->add_option("--vcd-pe", options_.vcd_pes, "PEs in the waveform, as in 0,1 or pe0 (0)");
     run->add_option("--trace", options_.paths.trace, "Write a timeline for Perfetto (JSON)");
+    run->add_option("--figure", options_.paths.figure, "Write a chart of the stages (SVG)");
+    run->add_option("--figure-window", options_.figure_window,
+                    "What the chart shows, FROM:TO in ns (all)");
     run->add_option("--summary", options_.paths.summary, "Write the summary (JSON)");
 
     CLI::App* compare =
@@ -381,6 +428,7 @@ class CommandLine {
     add_kernel_arguments(compare);
     add_topology_options(compare);
     add_data_options(compare);
+    add_hazard_option(compare);
     compare->add_option("--summary", options_.paths.summary,
                         "Write all summaries and the ratios of the second to the first (JSON)");
 
@@ -432,6 +480,13 @@ class CommandLine {
         ->disable_flag_override();
     app->add_option("--seed", options_.seed, "Seed of synthetic inputs (0)");
     app->add_option("--inputs", options_.inputs, "Take the inputs from a file (safetensors)");
+  }
+
+  void add_hazard_option(CLI::App* app) {
+    app->add_flag("--check-hazards", options_.check_hazards,
+                  "Look for stages that touch bytes out of program order, and reads of bytes that "
+                  "nothing has written")
+        ->disable_flag_override();
   }
 
   std::vector<std::string> command_names() const {

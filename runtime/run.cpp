@@ -17,24 +17,30 @@ namespace {
 /// The open outputs of a run, and what feeds them.
 class Outputs {
  public:
-  Outputs(const RunRequest& request, const arch::PeConfig& pe) : rows_(request.rows) {
+  Outputs(const RunRequest& request, const arch::TopologyConfig& topology) : rows_(request.rows) {
+    const arch::DmaConfig& dma = topology.pe.dma;
     const OutputPaths& paths = request.paths;
     if (!paths.op_log.empty()) op_log_.emplace(paths.op_log);
     if (!paths.vcd.empty()) {
-      vcd_.emplace(paths.vcd, request.vcd_pes, pe.dma.read_channels, pe.dma.write_channels);
+      vcd_.emplace(paths.vcd, request.vcd_pes, dma.read_channels, dma.write_channels);
     }
     if (!paths.trace.empty()) trace_.emplace(paths.trace);
+    if (!paths.figure.empty()) {
+      figure_.emplace(paths.figure, fmt::format("{} on {}", request.launch->title(), topology.name),
+                      request.figure_window);
+    }
     if (!paths.summary.empty()) summary_.emplace(paths.summary);
     if (!paths.outputs.empty()) tensors_.emplace(paths.outputs);
   }
 
   void attach(record::Recorder& recorder) {
+    if (figure_) recorder.add_sink(*figure_);  // first: it may refuse, and then nothing appears
     if (op_log_) recorder.add_sink(*op_log_);
     if (vcd_) recorder.add_sink(*vcd_);
     if (trace_) recorder.add_sink(*trace_);
     if (rows_ != nullptr) recorder.add_sink(*rows_);
   }
-  /// The op log, VCD and trace are completed by the recorder.
+  /// The figure, op log, VCD and trace are completed by the recorder.
   void complete(const RunResult& result) {
     if (summary_) {
       summary_->write(summary_json(result).dump(2));
@@ -48,6 +54,7 @@ class Outputs {
   std::optional<record::OpLog> op_log_;
   std::optional<record::Vcd> vcd_;
   std::optional<record::Trace> trace_;
+  std::optional<record::Figure> figure_;
   std::optional<record::OutputFile> summary_, tensors_;
   record::OrderedSink* rows_;
 };
@@ -57,11 +64,16 @@ struct Run {
   Run(const sc_core::sc_module_name& name, const arch::TopologyConfig& topology,
       const MemoryFactory& memory, const RunRequest& run_request)
       : request(run_request),
-        outputs(run_request, topology.pe),
+        outputs(run_request, topology),
         design(name, topology, *run_request.launch,
                run_request.inputs ? &*run_request.inputs : nullptr, memory),
         loop(design.pe.cpu, kLoopRegion) {
     design.recorder.add_sink(loop);
+    if (request.check_hazards) {
+      hazards.emplace(topology.pe.gemm);
+      hazards->set_inputs(request.launch->inputs());
+      design.pe.set_hazard_checker(&*hazards);
+    }
     outputs.attach(design.recorder);
   }
 
@@ -69,6 +81,7 @@ struct Run {
   Outputs outputs;
   Design design;
   LoopWindow loop;
+  std::optional<record::HazardChecker> hazards;
 };
 
 void check_ended(const Run& run) {
@@ -142,6 +155,7 @@ RunResult result_of(Run& run, const arch::TopologyConfig& topology) {
   result.window_is_loop = run.loop.entered();
   result.window = result.window_is_loop ? run.loop.statistics()
                                         : whole_run(result.statistics, result.sim_time_ps);
+  if (run.hazards) result.hazards = run.hazards->findings();
   if (run.request.inputs) {
     result.results = run.design.results();
     if (const auto& reference = run.request.launch->instance().reference) {

@@ -45,20 +45,19 @@ std::string_view window_name(const RunResult& result) {
   return result.window_is_loop ? "loop" : "run";
 }
 
-bool is_choice(const kernels::Kernel& kernel, const std::string& name) {
-  for (const kernels::Parameter& parameter : kernel.parameters) {
-    if (parameter.name == name) return !parameter.choices.empty();
-  }
-  return true;
+bool is_integer(const kernels::Kernel& kernel, const std::string& name) {
+  const kernels::Parameter* parameter = kernels::find_parameter(kernel.parameters, name);
+  return parameter != nullptr && parameter->choices.empty() && !parameter->list;
 }
 
 ordered_json parameters_json(const Launch& launch) {
   ordered_json json = ordered_json::object();
   for (const auto& [name, value] : launch.parameters().values()) {
-    if (is_choice(launch.kernel(), name)) {
-      json[name] = value;
-    } else {
+    if (value.empty()) continue;
+    if (is_integer(launch.kernel(), name)) {
       json[name] = launch.parameters().integer(name);
+    } else {
+      json[name] = value;
     }
   }
   return json;
@@ -160,6 +159,18 @@ void add_numerics_rows(Table& table, const std::vector<RunResult>& results) {
             }));
 }
 
+void add_hazard_row(Table& table, const std::vector<RunResult>& results) {
+  if (std::none_of(results.begin(), results.end(),
+                   [](const RunResult& result) { return result.hazards.has_value(); })) {
+    return;
+  }
+  table.row("hazards: races; reads of unwritten bytes", results, [](const RunResult& result) {
+    if (!result.hazards) return std::string("not checked");
+    return fmt::format("{}; {}", result.hazards->races.size(),
+                       result.hazards->uninitialized_reads.size());
+  });
+}
+
 /// The same bits: tells 0 from -0, and takes a NaN for itself.
 bool bit_equal(const FileTensor& x, const FileTensor& y) {
   return x.dtype == y.dtype && x.values.size() == y.values.size() &&
@@ -235,6 +246,10 @@ ordered_json summary_json(const RunResult& result) {
                         {"pass", result.numerics->pass}};
   }
   json["tcm"] = {{"scratch_peak_bytes", result.launch->scratch_peak_bytes()}};
+  if (result.hazards) {
+    json["hazards"] = {{"races", result.hazards->races.size()},
+                       {"uninitialized_reads", result.hazards->uninitialized_reads.size()}};
+  }
   json["host"] = {{"wall_s", result.wall_s}, {"stages_per_s", result.stages_per_s}};
   return json;
 }
@@ -302,6 +317,7 @@ std::string summary_table(const std::vector<RunResult>& results,
   });
   add_window_rows(table, results);
   add_numerics_rows(table, results);
+  add_hazard_row(table, results);
   return table.text();
 }
 

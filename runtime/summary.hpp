@@ -8,6 +8,7 @@
 
 #include "model/arch/config.hpp"
 #include "model/pe_cpu.hpp"
+#include "model/record/hazards.hpp"
 #include "model/record/statistics.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/loop_window.hpp"
@@ -33,6 +34,7 @@ struct RunResult {
   bool window_is_loop = false;
   FileTensors results;  ///< with data
   std::optional<NumericsCheck> numerics;
+  std::optional<record::HazardFindings> hazards;  ///< if they were looked for
   double wall_s = 0;  ///< of the simulation, together with those that ran beside it
   double stages_per_s = 0;
 };

@@ -7,6 +7,18 @@ RecipeCall softmax_merge(const Tensor& s, const Tensor& m, const Tensor& l, cons
   return {"softmax_merge", {{"s", s}, {"m", m}, {"l", l}, {"O", o}}};
 }
 
+RecipeCall rmsnorm_linear(const Tensor& x, const Tensor& gamma, double eps) {
+  return {"rmsnorm_linear", {{"x", x}, {"gamma", gamma}, {"eps", eps}}};
+}
+RecipeCall linear_gelu_norm(const Tensor& bias, const Tensor& gamma, const Tensor& beta,
+                            double eps) {
+  return {"linear_gelu_norm", {{"bias", bias}, {"gamma", gamma}, {"beta", beta}, {"eps", eps}}};
+}
+RecipeCall state_merge(const Tensor& m, const Tensor& l, const Tensor& o, const Tensor& m2,
+                       const Tensor& l2, const Tensor& o2) {
+  return {"state_merge", {{"m", m}, {"l", l}, {"O", o}, {"m2", m2}, {"l2", l2}, {"O2", o2}}};
+}
+
 EpilogueCall add(const Tensor& other, Scope scope) { return {"add", {{"other", other}}, scope}; }
 EpilogueCall mul(const Tensor& other, Scope scope) { return {"mul", {{"other", other}}, scope}; }
 EpilogueCall bias(const Tensor& bias, Scope scope) { return {"bias", {{"bias", bias}}, scope}; }

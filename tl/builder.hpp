@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "tl/recipes.hpp"
 #include "tl/tensor.hpp"
 #include "tlm_if/command/address_map.hpp"
 
@@ -33,7 +34,9 @@ struct RecipeCall {
   Arguments arguments;
 };
 
-/// An epilogue op, or a recipe of phase epilogue; without a scope the op's default.
+/// What follows a gemm: an epilogue op on its tiles (without a scope: output_tile), a recipe of
+/// phase epilogue, or with scope kernel any MATH op once after the tile loop, operands and scalars
+/// by the names of the op table and its destination as `out`.
 struct EpilogueCall {
   std::string name;
   Arguments arguments;
@@ -43,6 +46,18 @@ struct EpilogueCall {
 /// Online-softmax update of m, l (G,) and o (G, d) by scores s (G, TILE); its result is P, shape
 /// and dtype of s.
 RecipeCall softmax_merge(const Tensor& s, const Tensor& m, const Tensor& l, const Tensor& o);
+
+/// Root-mean-square norm of x (M, K) by gamma (K,), its result the gemm's a:
+/// x * gamma / sqrt(mean of x^2 over a row + eps), in the dtype of x.
+RecipeCall rmsnorm_linear(const Tensor& x, const Tensor& gamma, double eps = kNormEps);
+/// Epilogue: gelu(accumulator + bias) on each output tile, then the layer norm of the gemm's out,
+/// in place in TCM, by gamma and beta. All three are (N,).
+RecipeCall linear_gelu_norm(const Tensor& bias, const Tensor& gamma, const Tensor& beta,
+                            double eps = kNormEps);
+/// Merges the partial softmax state m2, l2 (G,), o2 (G, d) into m, l, o; an empty state is
+/// m2 = -inf, l2 = 0, o2 = 0.
+RecipeCall state_merge(const Tensor& m, const Tensor& l, const Tensor& o, const Tensor& m2,
+                       const Tensor& l2, const Tensor& o2);
 
 // Epilogue ops, on the f32 accumulator. `other` is (M, N), (N,), (M, 1) or a scalar (1,).
 EpilogueCall add(const Tensor& other, Scope scope = Scope::output_tile);

@@ -74,12 +74,26 @@ Tensor Context::allocate(const Shape& shape, DType dtype, const command::Name& n
   return {handle, this, block.lease};
 }
 
+void Context::allocate_slots(Tensor* slots, std::size_t count, const Shape& shape, DType dtype,
+                             CallSite site) {
+  Attempt attempt(*this);
+  for (std::size_t i = 0; i < count; ++i) {
+    try {
+      slots[i] = allocate(shape, dtype, {}, site);
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("slot {} of ring<{}>: {}", i, count, error.what()),
+                       error.detail());
+    }
+  }
+  attempt.done();
+}
+
 void Context::release_to(Scratch::Mark mark) {
   const command::Address top = scratch_.mark().top;
   if (mark.top >= top) return;
-  // Bytes that nobody can name any more are no longer the output of anything.
-  produced_.remove({mark.top, top});
   scratch_.release(mark);
+  // Bytes that nobody can name any more are no longer the output of anything.
+  produced_.remove({scratch_.mark().top, top});
 }
 
 template <class Cmd>
@@ -112,6 +126,12 @@ Tensor Context::load(const Tensor& src, CallSite site) {
   issue(command);
   attempt.done();
   return result;
+}
+
+void Context::load(const Tensor& src, const Tensor& out) {
+  const command::DmaReadCmd command{own(src, "load", "source"), own(out, "load", "destination")};
+  Validation(target_, scratch_, next_id_).check(command);
+  issue(command);
 }
 
 void Context::store(const Tensor& dst, const Tensor& src) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -52,6 +53,8 @@ class Context {
   Tensor ref(command::Address addr, const Shape& shape, DType dtype, std::string_view name = {});
   /// HBM -> new TCM scratch of the same shape and dtype (DmaReadCmd).
   Tensor load(const Tensor& src, CallSite site = CallSite::here());
+  /// HBM -> a TCM tensor of the same shape and dtype, as the slot of a ring (DmaReadCmd).
+  void load(const Tensor& src, const Tensor& out);
   /// TCM -> HBM (DmaWriteCmd).
   void store(const Tensor& dst, const Tensor& src);
   /// TCM scratch, not filled. No command.
@@ -60,7 +63,7 @@ class Context {
   template <std::size_t N>
   Ring<N> ring(const Shape& shape, DType dtype, CallSite site = CallSite::here()) {
     std::array<Tensor, N> slots;
-    for (Tensor& slot : slots) slot = empty(shape, dtype, site);
+    allocate_slots(slots.data(), N, shape, dtype, site);
     return Ring<N>(std::move(slots));
   }
   /// TCM scratch, filled (MathCmd fill).
@@ -206,6 +209,9 @@ class Context {
   [[noreturn]] void refuse_ended(const Tensor& tensor, std::string_view where,
                                  std::string_view what) const;
   Tensor allocate(const Shape& shape, DType dtype, const command::Name& name, CallSite site);
+  /// Of a ring; the message of a failure says how many there are.
+  void allocate_slots(Tensor* slots, std::size_t count, const Shape& shape, DType dtype,
+                      CallSite site);
   void release_to(Scratch::Mark mark);
   Tensor math(command::OpKind kind, std::initializer_list<const Tensor*> inputs,
               std::initializer_list<std::pair<command::ExtraName, double>> extras, const Out& out,

@@ -133,7 +133,7 @@ class Lowering::BoundArguments : public RecipeArguments {
 };
 
 Lowering::BoundRecipe Lowering::bind(const std::string& name, const Arguments& arguments,
-                                     Phase phase) const {
+                                     Phase phase, const Tensor* gemm_out) const {
   BoundRecipe bound;
   bound.entry = context_.recipes_.find(name);
   if (bound.entry == nullptr) {
@@ -148,9 +148,13 @@ Lowering::BoundRecipe Lowering::bind(const std::string& name, const Arguments& a
   ArgumentList given(arguments, name);
   bound.values.reserve(recipe.operands.size() + recipe.slots.size());
   for (const RecipeOperand& operand : recipe.operands) {
-    const Argument* argument = given.find(operand.name);
-    if (argument == nullptr) given.refuse_missing("operand", operand.name);
-    const TensorHandle& handle = context_.own(tensor_of(*argument, name), name, operand.name);
+    const Tensor* tensor = gemm_out;
+    if (recipe.gemm_out != operand.name) {
+      const Argument* argument = given.find(operand.name);
+      if (argument == nullptr) given.refuse_missing("operand", operand.name);
+      tensor = &tensor_of(*argument, name);
+    }
+    const TensorHandle& handle = context_.own(*tensor, name, operand.name);
     if (operand.access == Access::read_write && !handle.pinned()) {  // R4.5
       refuse(name, fmt::format("RW operand '{}' is {}, in HBM; load it first", operand.name,
                                handle.describe()));
@@ -165,7 +169,9 @@ Lowering::BoundRecipe Lowering::bind(const std::string& name, const Arguments& a
   }
   if (!given.all_used()) {
     std::vector<std::string> valid;
-    for (const RecipeOperand& operand : recipe.operands) valid.push_back(operand.name);
+    for (const RecipeOperand& operand : recipe.operands) {
+      if (recipe.gemm_out != operand.name) valid.push_back(operand.name);
+    }
     for (const RecipeScalar& scalar : recipe.scalars) valid.push_back(scalar.name);
     given.refuse_unused(valid);
   }
@@ -204,9 +210,7 @@ void Lowering::expand(const BoundRecipe& recipe, std::vector<OpSpec>& ops) const
     const command::OpInfo& info = command::op_info(declared.kind);
     OpSpec& op = ops.emplace_back();
     op.kind = declared.kind;
-    for (std::size_t j = 0; j < info.operands.size(); ++j) {
-      op.operands.emplace_back(info.operands[j], recipe.values[step.inputs[j]]);
-    }
+    op.scope = declared.scope;
     op.extras = step.extras;
     if (step.has_computed_extras) {
       const BoundArguments arguments(recipe);
@@ -215,9 +219,26 @@ void Lowering::expand(const BoundRecipe& recipe, std::vector<OpSpec>& ops) const
         if (extra.computed) op.extras[j] = make_extra(info, extra.name, extra.computed(arguments));
       }
     }
-    op.has_out = true;
     op.out = recipe.values[step.output];
+    op.has_out = !op.on_accumulator() || info.tile_out;
+    std::size_t input = 0;
+    if (op.on_accumulator()) {
+      for (const OperandName name : *info.tile_operands) {
+        op.operands.emplace_back(
+            name, name == OperandName::src ? op.out : recipe.values[step.inputs[input++]]);
+      }
+    } else {
+      for (const OperandName name : info.operands) {
+        op.operands.emplace_back(name, recipe.values[step.inputs[input++]]);
+      }
+    }
   }
+}
+
+void Lowering::append(BoundRecipe& recipe, CompositeCmd& command) {
+  allocate_slots(recipe, nullptr);
+  expand(recipe, command.ops);
+  append_rw_handles(recipe, command.rw_handles);
 }
 
 void Lowering::append_rw_handles(const BoundRecipe& recipe,
@@ -255,11 +276,6 @@ OpSpec Lowering::epilogue_op(const EpilogueOp& epilogue, const EpilogueCall& cal
   OpSpec op;
   op.kind = epilogue.kind;
   op.scope = call.scope.value_or(Scope::output_tile);
-  if (!op.on_accumulator()) {
-    refuse(call.name,
-           "an epilogue op has scope k_tile or output_tile, not kernel; issue it as an "
-           "op of its own, or give a flat list");
-  }
   ArgumentList given(call.arguments, call.name);
   const Argument* argument = nullptr;
   if (!epilogue.key.empty()) argument = given.find(epilogue.key);
@@ -284,6 +300,36 @@ OpSpec Lowering::epilogue_op(const EpilogueOp& epilogue, const EpilogueCall& cal
     op.out = out;
   }
   return op;
+}
+
+OpSpec Lowering::postloop_op(const EpilogueCall& call) {
+  Arguments arguments = call.arguments;
+  const auto given = std::find_if(arguments.begin(), arguments.end(),
+                                  [](const Argument& argument) { return argument.name == "out"; });
+  if (given == arguments.end()) {
+    refuse(call.name, "operand 'out' is missing; an op after the tile loop names its destination");
+  }
+  const Tensor out = tensor_of(*given, call.name);
+  arguments.erase(given);
+  return math_op(call.name, arguments, out);
+}
+
+void Lowering::append_epilogue(const EpilogueCall& call, const Tensor& out, CompositeCmd& command) {
+  if (call.scope == Scope::kernel) {
+    command.ops.push_back(postloop_op(call));
+  } else if (const EpilogueOp* op = find_epilogue(call.name)) {
+    command.ops.push_back(epilogue_op(*op, call, out.handle()));
+  } else if (context_.recipes_.find(call.name) != nullptr) {
+    if (call.scope) refuse(call.name, "a recipe has the scopes of its ops; leave scope away");
+    BoundRecipe recipe = bind(call.name, call.arguments, Phase::epilogue, &out);
+    append(recipe, command);
+  } else {
+    std::vector<std::string> valid = epilogue_names();
+    for (std::string& name : context_.recipes_.names(Phase::epilogue)) {
+      valid.push_back(std::move(name));
+    }
+    throw InputError(unknown("epilogue op", call.name, valid));
+  }
 }
 
 Lowering::Result Lowering::lower(const GemmBuilder& builder) {
@@ -334,31 +380,14 @@ Lowering::Result Lowering::lower(const GemmBuilder& builder) {
   std::size_t ops = 1 + builder.epilogue_.size();
   for (const BoundRecipe& recipe : prologue) ops += recipe.entry->steps.size();
   command.ops.reserve(ops);
-  for (BoundRecipe& recipe : prologue) {
-    allocate_slots(recipe, nullptr);
-    expand(recipe, command.ops);
-    append_rw_handles(recipe, command.rw_handles);
-  }
+  for (BoundRecipe& recipe : prologue) append(recipe, command);
   if (producer != nullptr) {
     a = producer->values[producer->entry->recipe.operands.size() + *producer->entry->primary_out];
   }
   const TensorHandle& out = result.out.handle();
   command.ops.push_back(make_gemm(a, b, out));
   for (const EpilogueCall& call : builder.epilogue_) {
-    if (const EpilogueOp* op = find_epilogue(call.name)) {
-      command.ops.push_back(epilogue_op(*op, call, out));
-    } else if (context_.recipes_.find(call.name) != nullptr) {
-      BoundRecipe recipe = bind(call.name, call.arguments, Phase::epilogue);
-      allocate_slots(recipe, nullptr);
-      expand(recipe, command.ops);
-      append_rw_handles(recipe, command.rw_handles);
-    } else {
-      std::vector<std::string> valid = epilogue_names();
-      for (std::string& name : context_.recipes_.names(Phase::epilogue)) {
-        valid.push_back(std::move(name));
-      }
-      throw InputError(unknown("epilogue op", call.name, valid));
-    }
+    append_epilogue(call, result.out, command);
   }
   if (!is_among(command.rw_handles, out) &&
       std::any_of(command.ops.begin(), command.ops.end(),
@@ -402,42 +431,43 @@ Lowering::Result Lowering::lower(const RecipeBuilder& builder) {
   return result;
 }
 
-OpSpec Lowering::math_op(const MathBuilder::Step& step) {
-  const auto kind = command::find_op(step.op);
-  if (!kind) throw InputError(unknown("op", step.op, command::op_names()));
+OpSpec Lowering::math_op(const std::string& name, const Arguments& arguments,
+                         const std::optional<Tensor>& out) {
+  const auto kind = command::find_op(name);
+  if (!kind) throw InputError(unknown("op", name, command::op_names()));
   const command::OpInfo& info = command::op_info(*kind);
   if (*kind == OpKind::gemm || !info.kernel_form) {
-    refuse(step.op, "is no MATH op of its own; use tl::gemm and its epilogue");
+    refuse(name, "is no MATH op of its own; use tl::gemm and its epilogue");
   }
   OpSpec op;
   op.kind = *kind;
-  ArgumentList given(step.arguments, step.op);
-  for (const OperandName name : info.operands) {
-    const Argument* argument = given.find(to_string(name));
-    if (argument == nullptr) given.refuse_missing("operand", to_string(name));
-    op.operands.emplace_back(name,
-                             context_.own(tensor_of(*argument, step.op), step.op, to_string(name)));
+  ArgumentList given(arguments, name);
+  for (const OperandName operand : info.operands) {
+    const Argument* argument = given.find(to_string(operand));
+    if (argument == nullptr) given.refuse_missing("operand", to_string(operand));
+    op.operands.emplace_back(operand,
+                             context_.own(tensor_of(*argument, name), name, to_string(operand)));
   }
   push_axis_extras(op);
   for (const command::ExtraInfo& extra : info.extras) {
     if (follows_from_op(extra.name)) continue;
     const Argument* argument = given.find(to_string(extra.name));
     if (argument == nullptr) given.refuse_missing("scalar", to_string(extra.name));
-    op.extras.push_back(make_extra(info, extra.name, scalar_of(*argument, step.op)));
+    op.extras.push_back(make_extra(info, extra.name, scalar_of(*argument, name)));
   }
   if (!given.all_used()) {
     std::vector<std::string> valid;
-    for (const OperandName name : info.operands) valid.emplace_back(to_string(name));
+    for (const OperandName operand : info.operands) valid.emplace_back(to_string(operand));
     for (const command::ExtraInfo& extra : info.extras) {
       if (!follows_from_op(extra.name)) valid.emplace_back(to_string(extra.name));
     }
     given.refuse_unused(valid);
   }
   op.has_out = true;
-  if (step.out) {
-    op.out = context_.own(*step.out, step.op, "out");
+  if (out) {
+    op.out = context_.own(*out, name, "out");
   } else if (op.operands.empty()) {
-    refuse(step.op, "has no operand to take the shape of its result from; give .out()");
+    refuse(name, "has no operand to take the shape of its result from; give .out()");
   } else {
     op.out = context_.allocate(result_shape(op), op.operands[0].handle.dtype, {}, site_).handle();
   }
@@ -449,7 +479,7 @@ Lowering::Result Lowering::lower(const MathBuilder& builder) {
   result.command.data_op = builder.data_op_;
   result.command.ops.reserve(builder.steps_.size());
   for (const MathBuilder::Step& step : builder.steps_) {
-    result.command.ops.push_back(math_op(step));
+    result.command.ops.push_back(math_op(step.op, step.arguments, step.out));
   }
   result.out = context_.adopt(result.command.ops.back().out);
   result.kept = context_.scratch_.mark();

@@ -36,17 +36,26 @@ class Lowering {
   class ArgumentList;
   class BoundArguments;
 
-  BoundRecipe bind(const std::string& name, const Arguments& arguments, Phase phase) const;
+  /// `gemm_out`: what the recipe's gemm_out is bound to, if it has one.
+  BoundRecipe bind(const std::string& name, const Arguments& arguments, Phase phase,
+                   const Tensor* gemm_out = nullptr) const;
   /// Gives the slots their addresses; the primary output takes `primary` if there is one.
   void allocate_slots(BoundRecipe& recipe, const command::TensorHandle* primary);
   void expand(const BoundRecipe& recipe, std::vector<command::OpSpec>& ops) const;
+  void append(BoundRecipe& recipe, command::CompositeCmd& command);
   void append_rw_handles(const BoundRecipe& recipe,
                          std::vector<command::TensorHandle>& handles) const;
 
+  /// What one .epilogue() of a gemm stands for.
+  void append_epilogue(const EpilogueCall& call, const Tensor& out, command::CompositeCmd& command);
   Tensor gemm_output(const GemmBuilder& builder, const Shape& shape, DType dtype_of_a);
   command::OpSpec epilogue_op(const EpilogueOp& epilogue, const EpilogueCall& call,
                               const command::TensorHandle& out) const;
-  command::OpSpec math_op(const MathBuilder::Step& step);
+  /// A MATH op in its kernel form; without an `out` it gets scratch.
+  command::OpSpec math_op(const std::string& name, const Arguments& arguments,
+                          const std::optional<Tensor>& out);
+  /// The same after a gemm, where `out` is one of the arguments.
+  command::OpSpec postloop_op(const EpilogueCall& call);
 
   Context& context_;
   CallSite site_;

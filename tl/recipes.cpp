@@ -12,7 +12,9 @@
 namespace kernbench::tl {
 namespace {
 
+using command::DType;
 using command::ExtraName;
+using command::OperandName;
 using command::OpKind;
 using command::Shape;
 
@@ -46,6 +48,12 @@ class Compiler {
         refuse("an epilogue recipe has no primary_out: no gemm follows that could take it");
       }
       entry_.primary_out = value - operands_;
+    }
+    if (recipe.gemm_out) {
+      entry_.gemm_out = operand_number(*recipe.gemm_out);
+      if (recipe.phase == Phase::prologue) {
+        refuse("a prologue recipe has no gemm_out: the gemm comes after it");
+      }
     }
     for (const RecipeStep& step : recipe.engine_seq) entry_.steps.push_back(resolve_step(step));
     return std::move(entry_);
@@ -83,17 +91,42 @@ class Compiler {
     return value;
   }
 
+  std::size_t operand_number(const std::string& name) const {
+    const std::size_t value = resolve(name);
+    if (value >= operands_) refuse(fmt::format("gemm_out '{}' is a slot; name an operand", name));
+    return value;
+  }
+
+  // How many inputs a step lists: at a tile scope the accumulator is not one of them.
+  std::size_t inputs_of(const RecipeStep& step) const {
+    const command::OpInfo& info = command::op_info(step.kind);
+    if (step.scope == command::Scope::kernel) {
+      if (!info.kernel_form) {
+        refuse(
+            fmt::format("{} is an epilogue op only; give its step scope output_tile", info.name));
+      }
+      return info.operands.size();
+    }
+    if (!info.tile_operands) {
+      refuse(fmt::format("step {} has no {} form; give it scope kernel", info.name,
+                         to_string(step.scope)));
+    }
+    if (!entry_.gemm_out || step.output != *entry_.recipe.gemm_out) {
+      refuse(fmt::format("step {} of scope {} writes '{}'; it must write gemm_out", info.name,
+                         to_string(step.scope), step.output));
+    }
+    const auto& names = *info.tile_operands;
+    return static_cast<std::size_t>(std::count(names.begin(), names.end(), OperandName::other));
+  }
+
   RecipeTable::Entry::Step resolve_step(const RecipeStep& step) const {
     const command::OpInfo& info = command::op_info(step.kind);
     if (step.kind == OpKind::gemm) {
       refuse("engine_seq holds a gemm; a recipe is MATH only, the gemm stands beside it");
     }
-    if (!info.kernel_form) {
-      refuse(fmt::format("{} is an epilogue op only and cannot be a step", info.name));
-    }
-    if (step.inputs.size() != info.operands.size()) {
+    if (const std::size_t expected = inputs_of(step); step.inputs.size() != expected) {
       refuse(fmt::format("step {} has {} inputs; it takes {}", info.name, step.inputs.size(),
-                         info.operands.size()));
+                         expected));
     }
     for (const command::ExtraInfo& extra : info.extras) {
       const bool given =
@@ -150,11 +183,21 @@ Shape part_of(const Shape& shape, ShapeOf part) {
   return shape;
 }
 
+StepExtra over_row() { return {ExtraName::reduce_axis, -1}; }
+StepExtra bcast_axis(int axis) { return {ExtraName::bcast_axis, static_cast<double>(axis)}; }
+/// One over the row length of an operand.
+StepExtra one_over_cols(ExtraName name, const std::string& operand) {
+  return {name, 0, [operand](const RecipeArguments& arguments) {
+            return 1 / static_cast<double>(arguments.shape(operand).cols());
+          }};
+}
+StepExtra scalar(ExtraName name, const std::string& argument) {
+  return {name, 0,
+          [argument](const RecipeArguments& arguments) { return arguments.scalar(argument); }};
+}
+
 // The online-softmax update of flash attention: s (G, TILE), m and l (G,), O (G, d).
 Recipe softmax_merge_recipe() {
-  const StepExtra over_row{ExtraName::reduce_axis, -1};
-  const StepExtra axis_0{ExtraName::bcast_axis, 0};
-  const StepExtra axis_1{ExtraName::bcast_axis, 1};
   Recipe recipe;
   recipe.name = "softmax_merge";
   recipe.operands = {{"s", Access::read},
@@ -167,14 +210,97 @@ Recipe softmax_merge_recipe() {
                   {"l_loc", ShapeOf::rows, "s", "m"},
                   {"P", ShapeOf::same, "s", "s"}};
   recipe.primary_out = "P";
-  recipe.engine_seq = {{OpKind::rmax, {"s"}, "m_loc", {over_row}},
+  recipe.engine_seq = {{OpKind::rmax, {"s"}, "m_loc", {over_row()}},
                        {OpKind::max_elem, {"m", "m_loc"}, "m_new"},
                        {OpKind::exp_diff, {"m", "m_new"}, "corr"},
-                       {OpKind::exp_diff, {"s", "m_new"}, "P", {axis_0}},
-                       {OpKind::rsum, {"P"}, "l_loc", {over_row}},
+                       {OpKind::exp_diff, {"s", "m_new"}, "P", {bcast_axis(0)}},
+                       {OpKind::rsum, {"P"}, "l_loc", {over_row()}},
                        {OpKind::fma, {"l", "corr", "l_loc"}, "l"},
-                       {OpKind::mul_bcast, {"O", "corr"}, "O", {axis_1}},
+                       {OpKind::mul_bcast, {"O", "corr"}, "O", {bcast_axis(1)}},
                        {OpKind::copy, {"m_new"}, "m"}};
+  return recipe;
+}
+
+// Root-mean-square norm of x (M, K) by gamma (K,), as the gemm's a.
+Recipe rmsnorm_linear_recipe() {
+  Recipe recipe;
+  recipe.name = "rmsnorm_linear";
+  recipe.operands = {{"x", Access::read}, {"gamma", Access::read}};
+  recipe.scalars = {{"eps", kNormEps}};
+  recipe.slots = {{"sq", ShapeOf::same, "x", "", DType::f32},
+                  {"ss", ShapeOf::rows, "x", "", DType::f32},
+                  {"ms", ShapeOf::rows, "x", "", DType::f32},
+                  {"r", ShapeOf::rows, "x", "", DType::f32},
+                  {"xn", ShapeOf::same, "x", "x"}};
+  recipe.primary_out = "xn";
+  recipe.engine_seq = {{OpKind::square, {"x"}, "sq"},
+                       {OpKind::rsum, {"sq"}, "ss", {over_row()}},
+                       {OpKind::scale_add,
+                        {"ss"},
+                        "ms",
+                        {one_over_cols(ExtraName::a, "x"), scalar(ExtraName::b, "eps")}},
+                       {OpKind::rsqrt, {"ms"}, "r"},
+                       {OpKind::mul_bcast, {"x", "r"}, "xn", {bcast_axis(1)}},
+                       {OpKind::mul_cols, {"xn", "gamma"}, "xn", {bcast_axis(0)}}};
+  return recipe;
+}
+
+// bias (N,) and gelu on each tile of the gemm's out y (M, N), then its layer norm by gamma, beta
+// (N,).
+Recipe linear_gelu_norm_recipe() {
+  Recipe recipe;
+  recipe.name = "linear_gelu_norm";
+  recipe.phase = Phase::epilogue;
+  recipe.operands = {{"y", Access::read_write},
+                     {"bias", Access::read},
+                     {"gamma", Access::read},
+                     {"beta", Access::read}};
+  recipe.scalars = {{"eps", kNormEps}};
+  recipe.slots = {
+      {"s1", ShapeOf::rows, "y", "", DType::f32},  {"mu", ShapeOf::rows, "y", "", DType::f32},
+      {"sq", ShapeOf::same, "y", "", DType::f32},  {"s2", ShapeOf::rows, "y", "", DType::f32},
+      {"var", ShapeOf::rows, "y", "", DType::f32}, {"r", ShapeOf::rows, "y", "", DType::f32}};
+  recipe.gemm_out = "y";
+  recipe.engine_seq = {
+      {OpKind::bias, {"bias"}, "y", {}, command::Scope::output_tile},
+      {OpKind::gelu, {}, "y", {}, command::Scope::output_tile},
+      {OpKind::rsum, {"y"}, "s1", {over_row()}},
+      {OpKind::scale_add, {"s1"}, "mu", {one_over_cols(ExtraName::a, "y"), {ExtraName::b, 0}}},
+      {OpKind::sub_bcast, {"y", "mu"}, "y", {bcast_axis(1)}},
+      {OpKind::square, {"y"}, "sq"},
+      {OpKind::rsum, {"sq"}, "s2", {over_row()}},
+      {OpKind::scale_add,
+       {"s2"},
+       "var",
+       {one_over_cols(ExtraName::a, "y"), scalar(ExtraName::b, "eps")}},
+      {OpKind::rsqrt, {"var"}, "r"},
+      {OpKind::mul_bcast, {"y", "r"}, "y", {bcast_axis(1)}},
+      {OpKind::mul_cols, {"y", "gamma"}, "y", {bcast_axis(0)}},
+      {OpKind::add_cols, {"y", "beta"}, "y", {bcast_axis(0)}}};
+  return recipe;
+}
+
+// The merge of two partial softmax states, (m, l, O) and (m2, l2, O2), into the first.
+Recipe state_merge_recipe() {
+  Recipe recipe;
+  recipe.name = "state_merge";
+  recipe.operands = {{"m", Access::read_write}, {"l", Access::read_write},
+                     {"O", Access::read_write}, {"m2", Access::read},
+                     {"l2", Access::read},      {"O2", Access::read}};
+  recipe.slots = {{"mn", ShapeOf::same, "m", "m"},
+                  {"ca", ShapeOf::same, "m", "m"},
+                  {"cb", ShapeOf::same, "m", "m"},
+                  {"t", ShapeOf::same, "l", "l"},
+                  {"u", ShapeOf::same, "O", "O"}};
+  recipe.engine_seq = {{OpKind::max_elem, {"m", "m2"}, "mn"},
+                       {OpKind::exp_diff, {"m", "mn"}, "ca"},
+                       {OpKind::exp_diff, {"m2", "mn"}, "cb"},
+                       {OpKind::mul, {"l2", "cb"}, "t"},
+                       {OpKind::fma, {"l", "ca", "t"}, "l"},
+                       {OpKind::mul_bcast, {"O", "ca"}, "O", {bcast_axis(1)}},
+                       {OpKind::mul_bcast, {"O2", "cb"}, "u", {bcast_axis(1)}},
+                       {OpKind::add, {"O", "u"}, "O"},
+                       {OpKind::copy, {"mn"}, "m"}};
   return recipe;
 }
 
@@ -207,6 +333,9 @@ const RecipeTable& builtin_recipes() {
   static const RecipeTable kTable = [] {
     RecipeTable table;
     table.add(softmax_merge_recipe());
+    table.add(rmsnorm_linear_recipe());
+    table.add(linear_gelu_norm_recipe());
+    table.add(state_merge_recipe());
     return table;
   }();
   return kTable;

@@ -15,6 +15,9 @@ namespace kernbench::tl {
 // A recipe is a named macro that lowers to flat OpSpecs (contract 4, Recipes). Adding one is adding
 // a table entry; nothing outside `tl` ever sees a recipe.
 
+/// Of the norms: added to the mean square, or to the variance.
+inline constexpr double kNormEps = 1e-5;
+
 enum class Access : std::uint8_t { read, read_write };
 struct RecipeOperand {
   std::string name;
@@ -54,15 +57,18 @@ struct StepExtra {
 };
 
 /// One MATH op: `inputs` in the op table's order, each an operand or a slot, as is `output`.
+/// At scope k_tile or output_tile it works on the accumulator (R4.6): `output` is `gemm_out`, and
+/// `inputs` holds what comes beside it, one operand for an op with `other`, else nothing.
 struct RecipeStep {
   command::OpKind kind = command::OpKind::copy;
   std::vector<std::string> inputs;
   std::string output;
   std::vector<StepExtra> extras = {};
+  command::Scope scope = command::Scope::kernel;
 };
 
 enum class TileAlignment : std::uint8_t { single_shot, tile_aligned };
-/// Before the gemm, or kernel-scope ops after the tile loop.
+/// Before the gemm, or after it: tile ops of the loop, and kernel-scope ops after the loop.
 enum class Phase : std::uint8_t { prologue, epilogue };
 
 struct Recipe {
@@ -73,6 +79,8 @@ struct Recipe {
   std::vector<RecipeSlot> slots;
   /// The slot that is the recipe's result and becomes the gemm's `a`.
   std::optional<std::string> primary_out = {};
+  /// Phase epilogue: the operand that is the gemm's out. The compiler binds it; no argument.
+  std::optional<std::string> gemm_out = {};
   std::vector<RecipeStep> engine_seq;
   TileAlignment tile_alignment = TileAlignment::single_shot;
   Phase phase = Phase::prologue;
@@ -97,6 +105,7 @@ class RecipeTable {
     };
     std::vector<Slot> slots;
     std::optional<std::size_t> primary_out;  ///< index into `recipe.slots`
+    std::optional<std::size_t> gemm_out;     ///< index into `recipe.operands`
   };
 
   /// Throws InputError if the recipe is not sound: a name is repeated or unknown, an op does not
@@ -111,7 +120,7 @@ class RecipeTable {
   std::vector<Entry> entries_;
 };
 
-/// softmax_merge.
+/// softmax_merge, rmsnorm_linear, linear_gelu_norm and state_merge (contract 4 and 13).
 const RecipeTable& builtin_recipes();
 
 /// What a slot of a recipe is for the given operands.

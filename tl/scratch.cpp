@@ -59,9 +59,10 @@ void Scratch::rename(const command::TensorHandle& handle) {
   }
 }
 
+// An outer scope may have ended before: what has been allocated since may start below the mark.
 void Scratch::release(Mark mark) {
-  allocations_.resize(mark.allocations);
-  top_ = mark.top;
+  while (!allocations_.empty() && allocations_.back().begin >= mark.top) allocations_.pop_back();
+  top_ = allocations_.empty() ? base_ : allocations_.back().begin + allocations_.back().bytes;
 }
 
 std::optional<Scratch::Lease> Scratch::find(const command::TensorHandle& handle) const {

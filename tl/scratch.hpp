@@ -41,11 +41,10 @@ class Scratch {
   void rename(const command::TensorHandle& handle);
 
   struct Mark {
-    std::size_t allocations = 0;
     command::Address top = 0;
   };
-  Mark mark() const { return {allocations_.size(), top_}; }
-  /// Ends every allocation made since `mark`.
+  Mark mark() const { return {top_}; }
+  /// Ends every allocation at or above `mark`.
   void release(Mark mark);
 
   bool is_live(Lease lease) const {

@@ -129,6 +129,12 @@ class Validation::Op {
   }
   std::string out_name() const { return fmt::format("out {}", spec_.out.describe()); }
 
+  bool touches_hbm() const {
+    return !spec_.out.pinned() ||
+           std::any_of(spec_.operands.begin(), spec_.operands.end(),
+                       [](const command::Operand& operand) { return !operand.handle.pinned(); });
+  }
+
   void check_form() const;
   void check_kernel_shapes() const;
   /// `src` and `out` name the gemm's output, `other` fits it (R4.6).
@@ -364,6 +370,42 @@ void Validation::check_gemm(const Op& op) const {
   }
 }
 
+void Validation::check_streamed_head(const Op& op) const {
+  const Shape& shape = op->operands.empty() ? op->out.shape : op.in(0).shape;
+  const Index rows = std::min(shape.rows(), target_.tile_m);
+  const Index cols = std::min(shape.cols(), target_.tile_n);
+  if (op.info().shape == OpShape::reduce_row && cols < shape.cols()) {
+    op.refuse(
+        fmt::format("{} streams from HBM in chunks of {} columns and {} reduces rows of {}; "
+                    "load it first, or use wider tiles",
+                    op.name(0), target_.tile_n, op.info().name, shape.cols()));
+  }
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < op->operands.size(); ++i) {
+    const TensorHandle& handle = op.in(i);
+    if (!handle.pinned()) {
+      const bool vector = i > 0 && handle.shape != shape;
+      const bool per_column = op.info().shape == OpShape::col_vector;
+      const Index entries = vector ? (per_column ? cols : rows) : rows * cols;
+      bytes += command::bytes_of(handle.dtype, static_cast<std::uint64_t>(entries));
+    }
+    // A chunk of `out` is written before the next chunk is read.
+    const bool one_chunk = rows == shape.rows() && cols == shape.cols();
+    if (!one_chunk && handle.range().overlaps(op->out.range()) && !same_tiles(handle, op->out)) {
+      op.refuse(
+          fmt::format("{} overlaps {} in part and streams in chunks of {}x{}; use the same "
+                      "tensor or separate ones",
+                      op.out_name(), op.name(i), target_.tile_m, target_.tile_n));
+    }
+  }
+  if (bytes > target_.tile_buffer_bytes()) {
+    op.refuse(
+        fmt::format("a chunk of its operands in HBM takes {} bytes, a tile buffer has {}; "
+                    "load one of them first, or use smaller tiles",
+                    bytes, target_.tile_buffer_bytes()));
+  }
+}
+
 void Validation::check_rw_handles(const command::CompositeCmd& command, const OpSpec* gemm) const {
   const auto& handles = command.rw_handles;
   for (std::size_t i = 0; i < handles.size(); ++i) {
@@ -428,9 +470,10 @@ void Validation::check(const command::CompositeCmd& command) const {
                         "out in TCM and store it afterwards",
                         op.out_name()));
       }
-      const bool streams = gemm == nullptr && i == 0 && target_.math_head_from_hbm;  // R5.5
-      if (!streams) check_in_tcm(op);
+      const bool may_stream = gemm == nullptr && i == 0 && target_.math_head_from_hbm;  // R5.5
+      if (!may_stream) check_in_tcm(op);
       op.check_kernel_shapes();
+      if (may_stream && op.touches_hbm()) check_streamed_head(op);
     }
   }
   check_rw_handles(command, gemm);

@@ -38,6 +38,8 @@ class Validation {
 
   void check_in_tcm(const Op& op) const;
   void check_gemm(const Op& op) const;
+  /// Op 0 of a composite without a gemm, with a tensor in HBM (R5.5).
+  void check_streamed_head(const Op& op) const;
   void check_rw_handles(const command::CompositeCmd& command, const command::OpSpec* gemm) const;
   void check_transfer(const char* name, const command::TensorHandle& src,
                       const command::TensorHandle& dst) const;

@@ -63,10 +63,11 @@ struct StageTransaction {
 
   std::uint64_t arrival = 0;  ///< ps, as are the next
   std::uint64_t start = 0;
-  std::uint64_t end = 0;          ///< the engine is free again
-  std::uint64_t done = 0;         ///< the data is complete
-  std::uint64_t ticket = 0;       ///< of the recorder
-  std::uint32_t open_bursts = 0;  ///< DMA: requested, not yet answered
+  std::uint64_t end = 0;            ///< the engine is free again
+  std::uint64_t done = 0;           ///< the data is complete
+  std::uint64_t ticket = 0;         ///< of the recorder
+  std::uint64_t hazard_ticket = 0;  ///< of the hazard checker
+  std::uint32_t open_bursts = 0;    ///< DMA: requested, not yet answered
 
   // Data mode. Without it, or for a command with data_op false, `compute` is false and nothing else
   // of this is touched.

@@ -9,30 +9,40 @@
 
 namespace kernbench::arch {
 
+/// What admission knows of a command; both stay valid while it is in flight.
+struct Claim {
+  const command::AccessSet* accesses = nullptr;
+  /// Of a composite; null: a simple command.
+  const std::vector<command::TensorHandle>* rw_handles = nullptr;
+
+  bool composite() const { return rw_handles != nullptr; }
+};
+
 /// Decides when the head of the scheduler's queue may enter flight (contract 7). Knows byte ranges
-/// only. The caller judges strictly in order, after all completions of an instant.
+/// only, or with rw_match handle_id the rw handles of composites (R7.3). The caller judges strictly
+/// in order, after all completions of an instant.
 class Admission {
  public:
   explicit Admission(const SchedulerConfig& config) : config_(config) {}
 
   /// True if the head may be admitted now. Under drain_all a head that once conflicted waits until
   /// nothing is in flight (R7.2).
-  bool may_admit(const command::AccessSet& head, bool composite);
-  /// The head enters flight; `accesses` stays valid until retire().
-  void admit(std::uint64_t number, const command::AccessSet& accesses, bool composite);
+  bool may_admit(const Claim& head);
+  /// The head enters flight.
+  void admit(std::uint64_t number, const Claim& head);
   void retire(std::uint64_t number);
 
   std::size_t inflight() const { return inflight_.size(); }
   /// Numbers of the commands in flight that keep `head` waiting, for reports.
-  std::vector<std::uint64_t> blockers(const command::AccessSet& head, bool composite) const;
+  std::vector<std::uint64_t> blockers(const Claim& head) const;
 
  private:
   struct Entry {
     std::uint64_t number;
-    const command::AccessSet* accesses;
-    bool composite;
+    Claim claim;
   };
-  bool conflicts(const command::AccessSet& head) const;
+  bool conflict(const Claim& head, const Claim& earlier) const;
+  bool conflicts(const Claim& head) const;
 
   SchedulerConfig config_;
   std::vector<Entry> inflight_;  // in admission order

@@ -26,10 +26,16 @@ struct CpuConfig {
 /// What makes a head wait that conflicts with a command in flight (R7.1, R7.2).
 enum class RwPolicy : std::uint8_t { overlap, drain_all };
 
+/// What makes two commands conflict: the bytes they touch, or the rw_handles ids of composites
+/// (R7.3, kept to study what it misses).
+enum class RwMatch : std::uint8_t { range, handle_id };
+
 struct SchedulerConfig {
   RwPolicy rw_policy = RwPolicy::overlap;
+  RwMatch rw_match = RwMatch::range;
   std::uint32_t tile_buffers = 3;
   std::uint32_t max_inflight_composites = 4;
+  bool math_head_from_hbm = false;  ///< R5.5
 };
 
 struct DmaConfig {

@@ -125,20 +125,14 @@ float gelu(float x) {
   return 0.5F * x * (1.0F + tanh_of(0.7978845608F * (x + 0.044715F * (x * x * x))));
 }
 
-float scalar(const StageSpec& stage, ExtraName name) {
-  for (const command::Extra& extra : stage.extras) {
-    if (extra.name == name) return extra.as_f32();
+const command::Extra& extra(const StageSpec& stage, ExtraName name) {
+  for (const command::Extra& candidate : stage.extras) {
+    if (candidate.name == name) return candidate;
   }
   throw std::logic_error("op " + std::string(to_string(stage.op)) + " without its scalar " +
                          std::string(to_string(name)));
 }
-Index integer(const StageSpec& stage, ExtraName name) {
-  for (const command::Extra& extra : stage.extras) {
-    if (extra.name == name) return extra.bits;
-  }
-  throw std::logic_error("op " + std::string(to_string(stage.op)) + " without its scalar " +
-                         std::string(to_string(name)));
-}
+float scalar(const StageSpec& stage, ExtraName name) { return extra(stage, name).as_f32(); }
 
 template <class Function>
 void map(const Values& x, Values& result, Function&& function) {
@@ -291,13 +285,14 @@ void evaluate(const StageSpec& stage, const std::vector<Values>& inputs, Values&
       return std::fill(result.begin(), result.end(), scalar(stage, ExtraName::value));
     case OpKind::mask_cols: {
       const float value = scalar(stage, ExtraName::value);
-      const Index first_col = integer(stage, ExtraName::first_col);
-      const Index rows_per_step = integer(stage, ExtraName::rows_per_step);
+      // Below 0: the first rows are masked whole.
+      const Index first_col = extra(stage, ExtraName::first_col).as_i32();
+      const Index rows_per_step = extra(stage, ExtraName::rows_per_step).bits;
       const auto width = static_cast<Index>(cols);
       for (std::size_t i = 0; i < x.size(); ++i) {
-        const Index row = static_cast<Index>(i) / width;
+        const Index row = stage.row + static_cast<Index>(i) / width;
         const Index limit = first_col + (rows_per_step == 0 ? 0 : row / rows_per_step);
-        result[i] = static_cast<Index>(i) % width >= limit ? value : x[i];
+        result[i] = stage.col + static_cast<Index>(i) % width >= limit ? value : x[i];
       }
       return;
     }

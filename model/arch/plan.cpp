@@ -31,6 +31,12 @@ Slice whole(const TensorHandle& handle, OperandName name) {
   return slice_of(handle, name, 0, 0, handle.shape.rows(), handle.shape.cols());
 }
 
+bool touches_hbm(const OpSpec& op) {
+  return (op.has_out && !op.out.pinned()) ||
+         std::any_of(op.operands.begin(), op.operands.end(),
+                     [](const command::Operand& operand) { return !operand.handle.pinned(); });
+}
+
 // A tile as it lies in a tile buffer: without gaps, in the order in which its memory rows arrive.
 Slice packed(Slice slice, Address addr) {
   slice.addr = addr;
@@ -59,15 +65,20 @@ Plan::Plan(const command::Command& command, const GemmConfig& config)
       dma_write_(std::get_if<command::DmaWriteCmd>(&command)) {
   const auto count = static_cast<std::int32_t>(ops_.size());
   for (std::int32_t i = 0; i < count; ++i) {
-    const OpSpec& op = ops_[static_cast<std::size_t>(i)];
-    if (op.kind == command::OpKind::gemm) gemm_ = i;
+    if (ops_[static_cast<std::size_t>(i)].kind == command::OpKind::gemm) loop_op_ = i;
   }
-  if (gemm_ < 0) {
+  if (loop_op_ >= 0) {
+    plan_gemm(config);
+  } else if (std::holds_alternative<command::CompositeCmd>(command) && count > 0 &&
+             touches_hbm(ops_[0])) {
+    loop_op_ = 0;
+    plan_head(config);
+  } else {
     prologue_ = count;  // R5.1
     return;
   }
-  prologue_ = gemm_;
-  for (std::int32_t i = gemm_ + 1; i < count; ++i) {
+  prologue_ = loop_op_;
+  for (std::int32_t i = loop_op_ + 1; i < count; ++i) {
     switch (ops_[static_cast<std::size_t>(i)].scope) {
       case Scope::k_tile:
         ++k_tile_count_;
@@ -80,7 +91,10 @@ Plan::Plan(const command::Command& command, const GemmConfig& config)
         break;
     }
   }
-  const OpSpec& gemm = gemm_op();
+}
+
+void Plan::plan_gemm(const GemmConfig& config) {
+  const OpSpec& gemm = loop_op();
   const TensorHandle& a = *gemm.operand(OperandName::a);
   const TensorHandle& b = *gemm.operand(OperandName::b);
   tile_m_ = config.tile_m;
@@ -104,6 +118,30 @@ Plan::Plan(const command::Command& command, const GemmConfig& config)
     streamed_tile_bytes_ += tile_bytes(b, std::min(k_, tile_k_), std::min(n_, tile_n_));
 }
 
+void Plan::plan_head(const GemmConfig& config) {
+  const OpSpec& op = loop_op();
+  const command::Shape& shape = (op.operands.empty() ? op.out : op.operands[0].handle).shape;
+  streams_head_ = true;
+  tile_m_ = config.tile_m;
+  tile_n_ = config.tile_n;
+  m_ = shape.rows();
+  n_ = shape.cols();
+  m_tiles_ = ceil_div(m_, tile_m_);
+  n_tiles_ = ceil_div(n_, tile_n_);
+  k_tiles_ = 1;
+  writes_back_ = !op.out.pinned();
+  for (const command::Operand& operand : op.operands) {
+    if (operand.handle.pinned()) continue;
+    ++head_reads_;
+    streamed_tile_bytes_ += head_slice(operand.handle, operand.name, tile(0)).bytes();
+  }
+}
+
+bool Plan::splits_reduction() const {
+  return streams_head_ && n_tiles_ > 1 &&
+         command::op_info(loop_op().kind).shape == command::OpShape::reduce_row;
+}
+
 StageSpec Plan::dma() const {
   StageSpec stage;
   const TensorHandle& src = dma_read_ != nullptr ? dma_read_->src : dma_write_->src;
@@ -125,7 +163,7 @@ Tile Plan::tile(std::int64_t number) const {
   const std::int64_t n = n_tiles_ == 1 ? 0 : output_tile % n_tiles_;
   const std::int64_t m = n_tiles_ == 1 ? output_tile : output_tile / n_tiles_;
   tile.index = {static_cast<std::int32_t>(m), static_cast<std::int32_t>(n),
-                static_cast<std::int32_t>(k)};
+                streams_head_ ? -1 : static_cast<std::int32_t>(k)};
   tile.row = m * tile_m_;
   tile.col = n * tile_n_;
   tile.depth = k * tile_k_;
@@ -138,20 +176,20 @@ Tile Plan::tile(std::int64_t number) const {
 }
 
 Slice Plan::a_slice(const Tile& tile) const {
-  return slice_of(*gemm_op().operand(OperandName::a), OperandName::a, tile.row, tile.depth, tile.m,
+  return slice_of(*loop_op().operand(OperandName::a), OperandName::a, tile.row, tile.depth, tile.m,
                   tile.k);
 }
 Slice Plan::b_slice(const Tile& tile) const {
-  return slice_of(*gemm_op().operand(OperandName::b), OperandName::b, tile.depth, tile.col, tile.k,
+  return slice_of(*loop_op().operand(OperandName::b), OperandName::b, tile.depth, tile.col, tile.k,
                   tile.n);
 }
 Slice Plan::out_slice(const Tile& tile) const {
-  return slice_of(gemm_op().out, OperandName::out, tile.row, tile.col, tile.m, tile.n);
+  return slice_of(loop_op().out, OperandName::out, tile.row, tile.col, tile.m, tile.n);
 }
 
 // Ops of different scopes may alternate.
-std::int32_t Plan::op_after_gemm(Scope scope, std::int32_t i) const {
-  std::int32_t op_index = gemm_ + 1;
+std::int32_t Plan::op_in_loop(Scope scope, std::int32_t i) const {
+  std::int32_t op_index = loop_op_ + 1;
   for (std::int32_t seen = 0;; ++op_index) {
     if (ops_[static_cast<std::size_t>(op_index)].scope == scope && seen++ == i) return op_index;
   }
@@ -179,8 +217,8 @@ StageSpec Plan::kernel_math(std::int32_t op_index) const {
 StageSpec Plan::tile_stage(StageKind kind, const Tile& tile) const {
   StageSpec stage;
   stage.kind = kind;
-  stage.op = command::OpKind::gemm;
-  stage.op_index = gemm_;
+  stage.op = loop_op().kind;
+  stage.op_index = loop_op_;
   stage.tile = tile.index;
   stage.m = tile.m;
   stage.n = tile.n;
@@ -189,7 +227,7 @@ StageSpec Plan::tile_stage(StageKind kind, const Tile& tile) const {
 }
 
 StageSpec Plan::accumulator_math(const Tile& tile, Scope scope, std::int32_t i) const {
-  const std::int32_t op_index = op_after_gemm(scope, i);
+  const std::int32_t op_index = op_in_loop(scope, i);
   const OpSpec& op = ops_[static_cast<std::size_t>(op_index)];
   StageSpec stage = tile_stage(StageKind::math, tile);
   stage.op = op.kind;
@@ -241,6 +279,64 @@ StageSpec Plan::gemm(const Tile& tile) const {
   return stage;
 }
 
+// Which part of a tensor goes with a chunk: the rectangle itself, or of a vector with one entry a
+// row or a column its entries.
+Slice Plan::head_slice(const TensorHandle& handle, OperandName name, const Tile& tile) const {
+  const OpSpec& op = loop_op();
+  const command::OpShape shape = command::op_info(op.kind).shape;
+  const bool first = !op.operands.empty() && name == op.operands[0].name;
+  const bool whole_shape =
+      first || op.operands.empty() || handle.shape == op.operands[0].handle.shape;
+  if (shape == command::OpShape::col_vector && name == op.operands[op.operands.size() - 1].name) {
+    return slice_of(handle, name, 0, tile.col, 1, tile.n);
+  }
+  const bool per_row = shape == command::OpShape::reduce_row
+                           ? !first
+                           : shape == command::OpShape::row_vector && !whole_shape;
+  if (!per_row) return slice_of(handle, name, tile.row, tile.col, tile.m, tile.n);
+  return handle.shape.cols() == 1 ? slice_of(handle, name, tile.row, 0, tile.m, 1)
+                                  : slice_of(handle, name, 0, tile.row, 1, tile.m);
+}
+
+StageSpec Plan::read_head(const Tile& tile, std::int32_t i, Address buffer) const {
+  StageSpec stage = tile_stage(StageKind::dma_read, tile);
+  for (const command::Operand& operand : loop_op().operands) {
+    if (operand.handle.pinned()) continue;
+    const Slice slice = head_slice(operand.handle, operand.name, tile);
+    if (i-- > 0) {
+      buffer += slice.bytes();
+      continue;
+    }
+    stage.operands.push_back(slice);
+    break;
+  }
+  stage.has_out = true;
+  stage.out = packed(stage.operands[0], buffer);
+  stage.bytes = stage.out.bytes();
+  return stage;
+}
+
+StageSpec Plan::head(const Tile& tile, Address buffer) const {
+  const OpSpec& op = loop_op();
+  StageSpec stage = tile_stage(StageKind::math, tile);
+  stage.extras = op.extras;
+  stage.row = tile.row;
+  stage.col = tile.col;
+  for (const command::Operand& operand : op.operands) {
+    Slice slice = head_slice(operand.handle, operand.name, tile);
+    if (!operand.handle.pinned()) {
+      slice = packed(slice, buffer);
+      buffer += slice.bytes();
+    }
+    stage.operands.push_back(slice);
+    stage.elements = std::max(stage.elements, slice.elements());
+  }
+  stage.has_out = true;
+  stage.out = head_slice(op.out, OperandName::out, tile);
+  stage.elements = std::max(stage.elements, stage.out.elements());
+  return stage;
+}
+
 StageSpec Plan::store(const Tile& tile) const {
   StageSpec stage = tile_stage(StageKind::store, tile);
   stage.has_out = true;
@@ -250,8 +346,10 @@ StageSpec Plan::store(const Tile& tile) const {
 }
 
 StageSpec Plan::write_out(const Tile& tile) const {
-  StageSpec stage = store(tile);
-  stage.kind = StageKind::dma_write;
+  StageSpec stage = tile_stage(StageKind::dma_write, tile);
+  stage.has_out = true;
+  stage.out = streams_head_ ? head_slice(loop_op().out, OperandName::out, tile) : out_slice(tile);
+  stage.bytes = stage.out.bytes();
   return stage;
 }
 

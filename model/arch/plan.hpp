@@ -8,7 +8,7 @@
 
 namespace kernbench::arch {
 
-/// One (m, n, k) tile of a gemm at its true size.
+/// One (m, n, k) tile of a gemm at its true size, or one chunk of a streamed MATH head (k = 0).
 struct Tile {
   std::int64_t number = 0;  ///< m outer, n, k inner (R5.2)
   TileIndex index;
@@ -21,6 +21,8 @@ struct Tile {
 /// The stages of a command, as a pure function of the command and the tile sizes (R5.6). A gemm may
 /// have millions of tiles: they are made on demand. Position and scope of an op give its place
 /// (contract 5); no op kind but gemm is known here (R1.2).
+///
+/// The loop is driven by the gemm, or by op 0 of a gemm-less command with a tensor in HBM (R5.5).
 class Plan {
  public:
   Plan() = default;
@@ -31,12 +33,12 @@ class Plan {
   bool is_dma() const { return dma_read_ != nullptr || dma_write_ != nullptr; }
   StageSpec dma() const;
 
-  /// MATH stages before the tile loop (all of them, if there is no gemm) and after it.
+  /// MATH stages before the loop (all of them, if nothing drives one) and after it.
   std::int32_t prologue_stages() const { return prologue_; }
   StageSpec prologue(std::int32_t i) const { return kernel_math(i); }
   std::int32_t epilogue_stages() const { return postloop_count_; }
   StageSpec epilogue(std::int32_t i) const {
-    return kernel_math(op_after_gemm(command::Scope::kernel, i));
+    return kernel_math(op_in_loop(command::Scope::kernel, i));
   }
 
   std::int64_t m_tiles() const { return m_tiles_; }
@@ -66,10 +68,25 @@ class Plan {
   StageSpec store(const Tile& tile) const;
   StageSpec write_out(const Tile& tile) const;
 
+  /// A MATH head streams in chunks of tile_m rows x tile_n columns (R5.5). Its stages: read of each
+  /// operand in HBM, the op, and write_out() if its out is in HBM.
+  bool streams_head() const { return streams_head_; }
+  /// `op` is an element of the command's ops.
+  bool is_loop_op(const command::OpSpec& op) const { return loop_op_ >= 0 && &op == &loop_op(); }
+  std::int32_t head_reads() const { return head_reads_; }
+  StageSpec read_head(const Tile& tile, std::int32_t i, command::Address buffer) const;
+  StageSpec head(const Tile& tile, command::Address buffer) const;
+  /// A reduction whose rows do not fit a chunk: it cannot stream.
+  bool splits_reduction() const;
+
  private:
-  const command::OpSpec& gemm_op() const { return ops_[static_cast<std::size_t>(gemm_)]; }
-  /// Index in the command's ops of the i-th op of that scope after the gemm.
-  std::int32_t op_after_gemm(command::Scope scope, std::int32_t i) const;
+  const command::OpSpec& loop_op() const { return ops_[static_cast<std::size_t>(loop_op_)]; }
+  /// Index in the command's ops of the i-th op of that scope after the one that drives the loop.
+  std::int32_t op_in_loop(command::Scope scope, std::int32_t i) const;
+  void plan_gemm(const GemmConfig& config);
+  void plan_head(const GemmConfig& config);
+  Slice head_slice(const command::TensorHandle& handle, command::OperandName name,
+                   const Tile& tile) const;
   StageSpec kernel_math(std::int32_t op_index) const;
   StageSpec accumulator_math(const Tile& tile, command::Scope scope, std::int32_t i) const;
   StageSpec tile_stage(StageKind kind, const Tile& tile) const;
@@ -80,7 +97,7 @@ class Plan {
   command::Ops ops_;
   const command::DmaReadCmd* dma_read_ = nullptr;
   const command::DmaWriteCmd* dma_write_ = nullptr;
-  std::int32_t gemm_ = -1;
+  std::int32_t loop_op_ = -1;
   std::int32_t prologue_ = 0;
   std::int32_t postloop_count_ = 0;
   std::int32_t k_tile_count_ = 0;
@@ -89,6 +106,8 @@ class Plan {
   command::Index m_ = 0, k_ = 0, n_ = 0;
   std::int64_t m_tiles_ = 0, n_tiles_ = 0, k_tiles_ = 0;
   bool streams_a_ = false, streams_b_ = false, writes_back_ = false;
+  bool streams_head_ = false;
+  std::int32_t head_reads_ = 0;
   std::uint64_t streamed_tile_bytes_ = 0;
 };
 

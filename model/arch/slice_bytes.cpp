@@ -63,6 +63,16 @@ void scatter(Storage& storage, const Slice& target, const Slice& source,
                  });
 }
 
+void byte_runs(const Slice& slice, std::vector<command::ByteRange>& runs) {
+  const MemoryRows rows = memory_rows(slice);
+  const std::uint64_t run = command::bytes_of(slice.dtype, static_cast<std::uint64_t>(rows.inner));
+  runs.clear();
+  for (Index i = 0; i < rows.outer; ++i) {
+    const command::Address begin = row_address(slice, rows, i);
+    command::add_range(runs, {begin, begin + run});
+  }
+}
+
 void pack(const Slice& slice, const Values& values, std::vector<std::uint8_t>& bytes) {
   const MemoryRows rows = memory_rows(slice);
   const std::uint64_t entry = command::bytes_of(slice.dtype, 1);

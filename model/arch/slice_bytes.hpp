@@ -18,6 +18,8 @@ void gather(const Storage& storage, const Slice& source, const Slice& target,
 /// `bytes` moved in the order of `source`; entry (r, c) of it becomes entry (r, c) of `target`.
 void scatter(Storage& storage, const Slice& target, const Slice& source,
              const std::vector<std::uint8_t>& bytes);
+/// The bytes of a slice, without the gaps between its rows: ascending ranges that never touch.
+void byte_runs(const Slice& slice, std::vector<command::ByteRange>& runs);
 /// Rounds row-major values to the slice's dtype.
 void pack(const Slice& slice, const Values& values, std::vector<std::uint8_t>& bytes);
 

@@ -67,6 +67,8 @@ struct StageSpec {
   InlineVector<command::Extra, 3> extras;
   /// Extent of the (m, n, k) tile for FETCH, GEMM, STORE and ops on the accumulator.
   command::Index m = 0, n = 0, k = 0;
+  /// Where a chunk of a streamed MATH head lies in the whole tensor (R5.5); mask_cols counts there.
+  command::Index row = 0, col = 0;
   /// Bytes moved (DMA, FETCH, STORE) and entries processed (MATH: n_elements, GEMM: m n k).
   std::uint64_t bytes = 0;
   std::uint64_t elements = 0;

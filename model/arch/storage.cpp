@@ -15,7 +15,7 @@ void Storage::read(command::Address addr, void* data, std::uint64_t size) const 
     const std::uint64_t count = std::min(size, kBlockBytes - offset);
     const auto block = blocks_.find(addr / kBlockBytes);
     if (block == blocks_.end()) {
-      std::memset(to, 0, count);
+      std::memset(to, unwritten_, count);
     } else {
       std::memcpy(to, block->second.get() + offset, count);
     }
@@ -32,7 +32,10 @@ void Storage::write(command::Address addr, const void* data, std::uint64_t size)
     const std::uint64_t offset = addr % kBlockBytes;
     const std::uint64_t count = std::min(size, kBlockBytes - offset);
     Block& block = blocks_[addr / kBlockBytes];
-    if (!block) block = std::make_unique<std::uint8_t[]>(kBlockBytes);
+    if (!block) {
+      block = std::make_unique<std::uint8_t[]>(kBlockBytes);
+      if (unwritten_ != 0) std::memset(block.get(), unwritten_, kBlockBytes);
+    }
     std::memcpy(block.get() + offset, from, count);
     addr += count;
     from += count;

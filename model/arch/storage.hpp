@@ -11,7 +11,7 @@
 namespace kernbench::arch {
 
 /// Bytes of one memory, by absolute address. Blocks appear on first write: a 36 GiB memory costs
-/// what is used of it. Bytes never written read as 0.
+/// what is used of it. Bytes never written read as 0, or as set_unwritten() says.
 class Storage {
  public:
   explicit Storage(command::ByteRange range) : range_(range) {}
@@ -20,12 +20,16 @@ class Storage {
   /// The bytes [addr, addr + size) must lie in range(); callers check (R3.4).
   void read(command::Address addr, void* data, std::uint64_t size) const;
   void write(command::Address addr, const void* data, std::uint64_t size);
+  /// What bytes read as that were never written; before the first write. 0xff makes each f16, bf16
+  /// and f32 of them a NaN, so that nothing can use one unnoticed.
+  void set_unwritten(std::uint8_t value) { unwritten_ = value; }
 
  private:
   static constexpr std::uint64_t kBlockBytes = 65536;
   using Block = std::unique_ptr<std::uint8_t[]>;
 
   command::ByteRange range_;
+  std::uint8_t unwritten_ = 0;
   std::unordered_map<std::uint64_t, Block> blocks_;  // looked up only, never iterated
 };
 

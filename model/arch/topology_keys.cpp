@@ -163,6 +163,14 @@ TopologyKey choice(std::string path, std::vector<std::string> names, std::string
   return key;
 }
 
+template <class Field>
+TopologyKey boolean(std::string path, std::string meaning, Field field) {
+  TopologyKey key =
+      choice(std::move(path), {"false", "true"}, std::move(meaning), std::move(field));
+  key.type = "boolean";
+  return key;
+}
+
 TopologyKey name_key() {
   TopologyKey key;
   key.path = "name";
@@ -223,6 +231,11 @@ std::vector<TopologyKey> make_keys() {
           "What a command that conflicts with one in flight waits for: all earlier overlapping "
           "commands, or everything in flight.",
           [](auto& c) -> auto& { return c.pe.scheduler.rw_policy; }),
+      choice(
+          "pe.scheduler.rw_match", {"range", "handle_id"},
+          "What makes two commands conflict: the bytes they touch, or the ids of the rw_handles of "
+          "composites, which misses hazards (for study, with --check-hazards).",
+          [](auto& c) -> auto& { return c.pe.scheduler.rw_match; }),
       whole(
           "pe.scheduler.tile_buffers", "tiles", {1, kMaxEntries},
           "Tiles of one composite in flight at a time, each with a buffer in TCM.",
@@ -231,6 +244,11 @@ std::vector<TopologyKey> make_keys() {
           "pe.scheduler.max_inflight_composites", "composites", {1, kMaxEntries},
           "Composites in flight at a time.",
           [](auto& c) -> auto& { return c.pe.scheduler.max_inflight_composites; }),
+      boolean(
+          "pe.scheduler.math_head_from_hbm",
+          "Op 0 of a composite without a gemm may have tensors in HBM, which stream in chunks of "
+          "pe.gemm.tile_m rows x pe.gemm.tile_n columns; without: refused.",
+          [](auto& c) -> auto& { return c.pe.scheduler.math_head_from_hbm; }),
 
       whole(
           "pe.dma.read_channels", "channels", {1, kMaxChannels}, "DMA channels from HBM to TCM.",

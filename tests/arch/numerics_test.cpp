@@ -368,14 +368,16 @@ TEST(Numerics, VectorOperandsGiveOneEntryARowOrAColumn) {
 TEST(Numerics, FillAndMask) {
   EXPECT_EQ(run(OpKind::fill, {}, {}, dense(2, 2), {Extra::f32(ExtraName::value, -kInf)}),
             Values(4, -kInf));
-  const auto mask = [](std::uint32_t first_col, std::uint32_t rows_per_step) {
+  const auto mask = [](std::int32_t first_col, std::uint32_t rows_per_step) {
     return run(OpKind::mask_cols, {dense(4, 3)}, {Values(12, 1)}, dense(4, 3),
-               {Extra::f32(ExtraName::value, 9), Extra::u32(ExtraName::first_col, first_col),
+               {Extra::f32(ExtraName::value, 9), Extra::i32(ExtraName::first_col, first_col),
                 Extra::u32(ExtraName::rows_per_step, rows_per_step)});
   };
   EXPECT_EQ(mask(2, 0), (Values{1, 1, 9, 1, 1, 9, 1, 1, 9, 1, 1, 9}));
   EXPECT_EQ(mask(1, 2), (Values{1, 9, 9, 1, 9, 9, 1, 1, 9, 1, 1, 9}));
   EXPECT_EQ(mask(3, 1), Values(12, 1));
+  // Below 0: row r begins at column r - 2.
+  EXPECT_EQ(mask(-2, 1), (Values{9, 9, 9, 9, 9, 9, 9, 9, 9, 1, 9, 9}));
 }
 
 // ---- the accumulator --------------------------------------------------------------------------

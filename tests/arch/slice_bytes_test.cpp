@@ -51,5 +51,17 @@ TEST(SliceBytes, PackIsTheOrderOfTheSlice) {
   EXPECT_THAT(values_of(bytes), ElementsAre(1, 4, 2, 5, 3, 6));
 }
 
+// Rows of 12 bytes every 20, and the same transposed; without gaps one run.
+TEST(SliceBytes, RunsLeaveOutTheGaps) {
+  using command::ByteRange;
+  std::vector<ByteRange> runs{{1, 2}};
+  byte_runs({OperandName::src, DType::f32, 100, 2, 3, 5, 1}, runs);
+  EXPECT_THAT(runs, ElementsAre(ByteRange{100, 112}, ByteRange{120, 132}));
+  byte_runs({OperandName::src, DType::f32, 100, 3, 2, 1, 5}, runs);
+  EXPECT_THAT(runs, ElementsAre(ByteRange{100, 112}, ByteRange{120, 132}));
+  byte_runs(kRowMajor, runs);
+  EXPECT_THAT(runs, ElementsAre(ByteRange{0, 24}));
+}
+
 }  // namespace
 }  // namespace kernbench::arch

@@ -69,9 +69,8 @@ TEST(TopologyError, DottedKeyInAFile) {
 
 // A key whose feature does not exist yet is unknown, not ignored.
 TEST(TopologyError, KeysOfLaterFeaturesAreUnknown) {
-  for (const char* path :
-       {"pe.scheduler.rw_match", "pe.scheduler.math_head_from_hbm", "pe.ipcq.channels",
-        "pe.cpu.launch_ns", "pe.dma.port", "hbm.map", "noc", "d2d", "sip_link", "check_protocol"}) {
+  for (const char* path : {"pe.ipcq.channels", "pe.cpu.launch_ns", "pe.dma.port", "hbm.map", "noc",
+                           "d2d", "sip_link", "check_protocol"}) {
     EXPECT_THAT(message("name: a", {std::string(path) + "=1"}), HasSubstr(": unknown key '"))
         << path;
   }

@@ -27,7 +27,7 @@ pe:
   clock_ghz: 1.2
   pe_cost_model: {fixed_cycles: 32, cycles_per_byte: 0.25, max_composite_logical_bytes: 512}
   cpu: {cmd_queue_depth: 9}
-  scheduler: {rw_policy: drain_all, tile_buffers: 2, max_inflight_composites: 5}
+  scheduler: {rw_policy: drain_all, rw_match: handle_id, tile_buffers: 2, max_inflight_composites: 5, math_head_from_hbm: true}
   dma: {read_channels: 2, write_channels: 3, setup_cycles: 7, burst_bytes: 256, max_outstanding_bytes: 1000}
   tcm: {bytes: 2097152, bytes_per_cycle: 64, scratch_bytes: 65536}
   gemm: {model: systolic_os, block_m: 4, block_k: 5, block_n: 6, rows: 32, cols: 33, fill_cycles: 11, tile_m: 12, tile_k: 13, tile_n: 14}
@@ -58,6 +58,8 @@ TEST(TopologyFile, EachKeyReachesItsField) {
   EXPECT_EQ(pe.pe_cost_model.max_composite_logical_bytes, 512u);
   EXPECT_EQ(pe.cpu.cmd_queue_depth, 9u);
   EXPECT_EQ(pe.scheduler.rw_policy, RwPolicy::drain_all);
+  EXPECT_EQ(pe.scheduler.rw_match, RwMatch::handle_id);
+  EXPECT_TRUE(pe.scheduler.math_head_from_hbm);
   EXPECT_EQ(pe.scheduler.tile_buffers, 2u);
   EXPECT_EQ(pe.scheduler.max_inflight_composites, 5u);
   EXPECT_EQ(pe.dma.read_channels, 2u);
@@ -121,8 +123,10 @@ pe:
     cmd_queue_depth: 16
   scheduler:
     rw_policy: overlap
+    rw_match: range
     tile_buffers: 3
     max_inflight_composites: 4
+    math_head_from_hbm: false
   dma:
     read_channels: 1
     write_channels: 1

@@ -9,70 +9,15 @@
 #include "model/arch/numerics.hpp"
 #include "tests/support/decode_inputs.hpp"
 #include "tests/support/program_order.hpp"
+#include "tests/support/program_outline.hpp"
 #include "tlm_if/command/error.hpp"
 
 namespace kernbench::kernels {
 namespace {
 
-using command::BeginRegionStep;
 using command::Command;
-using command::EndRegionStep;
-using command::ObserveStep;
-using command::ProgramStep;
-using command::WaitStep;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-using Strings = std::vector<std::string>;
-
-/// Labels of commands, and `wait`, `{`, `}`, `observe NAME` for the other steps.
-Strings outline(const Compiled& compiled) {
-  Strings result;
-  for (const ProgramStep& step : compiled.program.steps) {
-    if (const auto* command = std::get_if<Command>(&step)) {
-      result.emplace_back(label(*command));
-    } else if (const auto* observed = std::get_if<ObserveStep>(&step)) {
-      result.push_back("observe " + observed->name);
-    } else if (std::holds_alternative<WaitStep>(step)) {
-      result.emplace_back("wait");
-    } else {
-      result.emplace_back(std::holds_alternative<BeginRegionStep>(step) ? "{" : "}");
-    }
-  }
-  return result;
-}
-
-/// The commands inside the region `loop` (R13.1).
-std::vector<Command> loop_of(const Compiled& compiled) {
-  std::vector<Command> commands;
-  bool inside = false;
-  for (const ProgramStep& step : compiled.program.steps) {
-    if (const auto* begin = std::get_if<BeginRegionStep>(&step)) {
-      EXPECT_EQ(begin->name, "loop");
-      inside = true;
-    } else if (std::holds_alternative<EndRegionStep>(step)) {
-      inside = false;
-    } else if (const auto* command = std::get_if<Command>(&step); inside && command != nullptr) {
-      commands.push_back(*command);
-    }
-  }
-  return commands;
-}
-
-std::uint64_t bytes_of(const std::vector<Command>& commands) {
-  std::uint64_t sum = 0;
-  for (const Command& command : commands) sum += logical_bytes(command);
-  return sum;
-}
-
-std::string error_of(const std::string& kernel, const Settings& settings) {
-  try {
-    compile(kernel, settings);
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 // ---- parameters -------------------------------------------------------------------------------
 
@@ -101,9 +46,10 @@ TEST(Parameters, RefuseWhatIsNotDeclared) {
   }
   EXPECT_EQ(error_of("gqa_decode", {{"variant", "opt4"}}),
             "gqa_decode: variant=opt4 is not one of opt1, opt2, opt3; did you mean 'opt1'?");
-  EXPECT_EQ(error_of("gqa_decode", {{"tiles", "64"}}),
-            "gqa_decode: no parameter 'tiles'; parameters are variant, g, d, s_kv, tile, t_q, "
-            "kv_heads, dtype, stats; did you mean 'tile'?");
+  EXPECT_EQ(
+      error_of("gqa_decode", {{"tiles", "64"}}),
+      "gqa_decode: no parameter 'tiles'; parameters are variant, g, d, s_kv, tile, t_q, "
+      "kv_heads, dtype, stats, heads, lengths, kv, block_table, blocks; did you mean 'tile'?");
   EXPECT_EQ(error_of("gemm", {{"m", "1"}, {"m", "1"}}), "gemm: m is given twice; give it once");
 }
 

@@ -6,6 +6,7 @@
 #include <random>
 #include <tuple>
 
+#include "model/record/figure.hpp"
 #include "model/record/op_log.hpp"
 #include "model/record/recorder.hpp"
 #include "model/record/trace.hpp"
@@ -76,10 +77,12 @@ void write_all(const std::vector<StageRecord>& records, unsigned seed,
   record::OpLog log(folder / (name + ".csv"));
   record::Vcd vcd(folder / (name + ".vcd"), {0, 1}, 2, 1);
   record::Trace trace(folder / (name + ".json"));
+  record::Figure figure(folder / (name + ".svg"), "run", {});
   record::Recorder recorder;
   recorder.add_sink(log);
   recorder.add_sink(vcd);
   recorder.add_sink(trace);
+  recorder.add_sink(figure);
   replay(records, seed, recorder);
 }
 
@@ -88,7 +91,7 @@ TEST(OutputsTest, DoNotDependOnWhoReportsFirstInAnInstant) {
   const auto records = random_run(2, 200);
   write_all(records, 1, folder, "one");
   write_all(records, 2, folder, "two");
-  for (const char* kind : {".csv", ".vcd", ".json"}) {
+  for (const char* kind : {".csv", ".vcd", ".json", ".svg"}) {
     EXPECT_TRUE(read_file(folder / (std::string("one") + kind)) ==
                 read_file(folder / (std::string("two") + kind)))
         << kind;

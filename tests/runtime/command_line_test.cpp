@@ -87,7 +87,7 @@ TEST(Summary, HasTheKeysOfTheContractInOrder) {
                           "logical_bytes", "dispatch_cycles", "dispatch_cycles_per_tile", "engines",
                           "stalls", "regions", "hbm", "numerics", "tcm", "host"));
   EXPECT_THAT(keys(summary["params"]), ElementsAre("variant", "g", "d", "s_kv", "tile", "t_q",
-                                                   "kv_heads", "dtype", "stats"));
+                                                   "kv_heads", "dtype", "stats", "kv"));
   EXPECT_THAT(keys(summary["engines"]),
               ElementsAre("cpu", "dma_rd", "dma_wr", "tcm", "gemm", "math"));
   for (const auto& engine : summary["engines"]) {
@@ -295,6 +295,23 @@ TEST(Compare, NeedsExactlyOneList) {
   expect_refused(single_pe({"compare", "gqa_decode", "tile=32,"}), {"tile= is no integer"});
 }
 
+// `lengths` takes a list: it is one value, and no sweep.
+TEST(Compare, AListParameterIsOneValue) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "s.json";
+  const Outcome outcome = single_pe({"compare", "gqa_decode", "variant=opt2,opt3", "lengths=5,0,64",
+                                     "d=16", "--data", "--summary", path});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("variant=opt3"));
+  const json runs = read_json(path)["runs"];
+  ASSERT_EQ(runs.size(), 2U);
+  for (const json& run : runs) {
+    EXPECT_EQ(run["params"]["lengths"], "5,0,64");
+    EXPECT_FALSE(run["params"].contains("s_kv"));  // lengths says it
+  }
+  expect_refused(single_pe({"compare", "gqa_decode", "lengths=5,64"}), {"no parameter is a list"});
+}
+
 // --- files ----------------------------------------------------------------------------------
 
 TEST(Files, TwoRunsGiveTheSameBytes) {
@@ -312,6 +329,57 @@ TEST(Files, TwoRunsGiveTheSameBytes) {
     EXPECT_FALSE(read_file(folder / ("x" + kind)).empty()) << kind;
   }
   EXPECT_EQ(without_host(folder / "x_summary.json"), without_host(folder / "y_summary.json"));
+}
+
+// Nor does the order of keys in the file, or its style. Each run is a process of its own, at other
+// addresses.
+TEST(Files, TheOrderOfTopologyKeysChangesNothing) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "up.yaml") << R"(name: mine
+pe:
+  clock_ghz: 1.3
+  scheduler: {tile_buffers: 2, max_inflight_composites: 3}
+  dma: {read_channels: 2, setup_cycles: 5, burst_bytes: 1024}
+  math: {lanes: 48, op_rate: {exp_diff: 0.25, gelu: 0.5}}
+hbm: {gbps: 97, latency_ns: 33}
+)";
+  std::ofstream(folder / "down.yaml") << R"(# the same
+hbm:
+  latency_ns: 33.0
+  gbps: 97
+pe:
+  math:
+    op_rate:
+      gelu: 0.5
+      exp_diff: 0.25
+    lanes: 48
+  dma:
+    burst_bytes: 1024
+    setup_cycles: 5
+    read_channels: 2
+  scheduler:
+    max_inflight_composites: 3
+    tile_buffers: 2
+  clock_ghz: 1.3
+name: mine
+)";
+  const std::vector<std::string> kinds{".csv", ".vcd", ".json", ".safetensors"};
+  for (const std::string run : {"up", "down", "up", "down", "up"}) {
+    const Outcome outcome =
+        single_pe({"run", "gqa_decode", "s_kv=200", "kv_heads=2", "--data", "--topology",
+                   folder / (run + ".yaml"), "--op-log", folder / (run + ".csv"), "--vcd",
+                   folder / (run + ".vcd"), "--trace", folder / (run + ".json"), "--summary",
+                   folder / (run + "_summary.json"), "--outputs", folder / (run + ".safetensors")});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    for (const std::string& kind : kinds) {
+      const std::string bytes = read_file(folder / (run + kind));
+      if (!std::filesystem::exists(folder / ("first" + kind))) {
+        std::ofstream(folder / ("first" + kind), std::ios::binary) << bytes;
+      }
+      EXPECT_EQ(bytes, read_file(folder / ("first" + kind))) << run << kind;
+    }
+  }
+  EXPECT_EQ(without_host(folder / "up_summary.json"), without_host(folder / "down_summary.json"));
 }
 
 // R8.3: data on or off, the times are the same.
@@ -401,6 +469,51 @@ TEST(Files, AnOutputMayGoToStdout) {
   EXPECT_THAT(outcome.out, StartsWith("start_ps,end_ps,done_ps,pe,engine"));
   EXPECT_THAT(outcome.out, HasSubstr("\ngemm"));
   EXPECT_THAT(outcome.out, HasSubstr("\nbound by "));
+}
+
+// The figure draws what the op log tells: a bar a row, and one more for each DMA.
+TEST(Files, TheFigureHasABarForEachRow) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(single_pe({"run", "gqa_decode", "s_kv=200", "--op-log", folder / "log", "--figure",
+                       folder / "figure.svg"})
+                .exit_code,
+            0);
+  const std::string figure = read_file(folder / "figure.svg");
+  EXPECT_THAT(figure, HasSubstr("<title>gqa_decode variant=opt2 g=8 d=128 s_kv=200 "));
+  EXPECT_THAT(figure, HasSubstr(" on single_pe</title>"));
+  std::size_t bars = 0;
+  for (std::size_t at = 0; (at = figure.find("</title></rect>", at)) != std::string::npos; ++at) {
+    ++bars;
+  }
+  const auto rows = read_op_log(folder / "log");
+  const auto dmas = select(rows, [](const OpLogRow& row) { return row.done != row.end; });
+  EXPECT_EQ(bars, rows.size() + dmas.size());
+}
+
+// 128 tiles of opt3 are more stages than a figure can show, about 30 a tile; a part is not.
+TEST(Files, AFigureOfALongRunNeedsAWindow) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> run{"run",       "gqa_decode",         "variant=opt3",
+                                     "s_kv=8192", "--op-log",           folder / "log",
+                                     "--figure",  folder / "figure.svg"};
+  expect_refused(single_pe(run), {"stages, of which at most 2000", "--figure-window FROM:TO"});
+  EXPECT_THAT(folder.names(), IsEmpty());
+  std::vector<std::string> part = run;
+  part.insert(part.end(), {"--figure-window", "1000:2000"});
+  EXPECT_EQ(single_pe(part).exit_code, 0);
+  EXPECT_THAT(folder.names(), ElementsAre("figure.svg", "log"));
+}
+
+TEST(Files, AFigureWindowIsTwoNumbers) {
+  for (const char* window :
+       {"5", "5:", ":5", "7:7", "8:7", "a:9", "1:2:3", "1:20000000000000000"}) {
+    expect_refused(single_pe({"run", "gemm", "--figure", "/dev/null", "--figure-window", window}),
+                   {std::string("--figure-window ") + window + " is no window", "as in 1000:1500"});
+  }
+  expect_refused(single_pe({"run", "gemm", "--figure-window", "5:6"}), {"add --figure FILE"});
+  expect_refused(
+      single_pe({"run", "gemm", "--figure", "/dev/null", "--figure-window", "900000:900001"}),
+      {"would begin at 900000.000 ns, but the run ends at"});
 }
 
 TEST(Files, AnExistingFileSurvivesARefusedRun) {
@@ -521,6 +634,41 @@ TEST(Usage, BadTopologies) {
                  {"bad.yaml:2", "hbm.gbps"});
 }
 
+// Nothing to divide by zero, no negative time; where two keys disagree, both are named.
+TEST(Usage, TopologiesThatCannotBe) {
+  for (const char* key : {"pes_per_cube",
+                          "pe.clock_ghz",
+                          "pe.cpu.cmd_queue_depth",
+                          "pe.scheduler.tile_buffers",
+                          "pe.scheduler.max_inflight_composites",
+                          "pe.dma.read_channels",
+                          "pe.dma.write_channels",
+                          "pe.dma.burst_bytes",
+                          "pe.tcm.bytes",
+                          "pe.tcm.bytes_per_cycle",
+                          "pe.gemm.rows",
+                          "pe.gemm.cols",
+                          "pe.gemm.block_m",
+                          "pe.gemm.tile_m",
+                          "pe.gemm.tile_k",
+                          "pe.gemm.tile_n",
+                          "pe.math.lanes",
+                          "pe.math.op_rate.gelu",
+                          "hbm.gbps",
+                          "hbm.efficiency",
+                          "hbm.bytes"}) {
+    expect_refused(single_pe({"run", "gemm", "--set", std::string(key) + "=0"}),
+                   {std::string(key) + ": '0' is out of range; allowed: "});
+  }
+  expect_refused(single_pe({"run", "gemm", "--set", "hbm.latency_ns=-100"}),
+                 {"hbm.latency_ns: '-100' is out of range; allowed: a decimal number in [0, "});
+  expect_refused(single_pe({"run", "gemm", "--set", "pes_per_cube=16"}), {"pes_per_cube: '16'"});
+  expect_refused(single_pe({"run", "gemm", "--set", "pe.dma.burst_bytes=65536"}),
+                 {"pe.dma.burst_bytes 65536", "pe.dma.max_outstanding_bytes 32768"});
+  expect_refused(single_pe({"run", "gemm", "--set", "pe.gemm.tile_k=4096"}),
+                 {"pe.tcm.bytes 1048576", "pe.gemm.tile_k 4096", "pe.tcm.scratch_bytes 131072"});
+}
+
 // R3.4: K and V of 2^24 tokens are 4 GiB each.
 TEST(Usage, TensorsThatDoNotFit) {
   expect_refused(single_pe({"run", "gqa_decode", "s_kv=16777216"}),
@@ -606,13 +754,75 @@ TEST(Failures, FaultsOfAKernelAreOneLine) {
   EXPECT_EQ(in_simulation.err, throwing.err);
 }
 
+// --- hazards --------------------------------------------------------------------------------
+
+TEST(CheckHazards, ACleanRunSaysSo) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "s.json";
+  const Outcome outcome =
+      single_pe({"run", "gqa_decode", "s_kv=200", "--check-hazards", "--summary", path});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, ContainsRegex("\nhazards: races; reads of unwritten bytes +0; 0\n"));
+  const auto summary = nlohmann::ordered_json::parse(read_file(path));
+  EXPECT_EQ(summary["hazards"].dump(), R"({"races":0,"uninitialized_reads":0})");
+  EXPECT_THAT(keys(summary), testing::Contains("hazards"));
+}
+
+TEST(CheckHazards, OnlyLooks) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(
+      single_pe({"run", "gqa_decode", "s_kv=200", "--data", "--op-log", folder / "off"}).exit_code,
+      0);
+  ASSERT_EQ(single_pe({"run", "gqa_decode", "s_kv=200", "--data", "--check-hazards", "--op-log",
+                       folder / "on"})
+                .exit_code,
+            0);
+  EXPECT_EQ(read_file(folder / "off"), read_file(folder / "on"));
+}
+
+// R7.3: by handle ids #2(0) does not wait for the scores of #1(0). Of the eight MATH of its
+// prologue two read S0, before its STORE (times: tests/model/hazards_test.cpp) and before anything
+// else has written it.
+TEST(CheckHazards, FindingsAreAFailure) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "s.json";
+  const Outcome outcome =
+      single_pe({"run", "gqa_decode", "s_kv=64", "--set", "pe.scheduler.rw_match=handle_id",
+                 "--check-hazards", "--summary", path});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.first_error(),
+              AllOf(StartsWith("single_pe: gqa_decode variant=opt2"),
+                    HasSubstr(": 4 hazards: command 4 (composite) op 0 (gemm): store writes out S0 "
+                              "in [543877, 545877) ps, and command 5 (composite) op 0 (rmax): math "
+                              "reads src S0 in [284002, 292002) ps without waiting for it;"),
+                    HasSubstr("let the later wait for the earlier")));
+  EXPECT_THAT(outcome.err, HasSubstr("\n  command 4 (composite) op 0 (gemm): store writes out S0"));
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 4);
+  EXPECT_EQ(read_json(path)["hazards"].dump(), R"({"races":2,"uninitialized_reads":2})");
+}
+
+// opt3 has its kernel wait for #1 (R6.11), whatever admission does.
+TEST(CheckHazards, CompareTellsOfEachRun) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "s.json";
+  const Outcome outcome =
+      single_pe({"compare", "gqa_decode", "variant=opt2,opt3", "s_kv=64", "--set",
+                 "pe.scheduler.rw_match=handle_id", "--check-hazards", "--summary", path});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, ContainsRegex("reads of unwritten bytes +2; 2 +0; 0\n"));
+  EXPECT_THAT(outcome.first_error(), HasSubstr("variant=opt2"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("variant=opt3")));
+  EXPECT_EQ(read_json(path)["runs"][1]["hazards"]["races"], 0);
+}
+
 // --- listings -------------------------------------------------------------------------------
 
 TEST(Listing, ListNamesKernelsAndParameters) {
   const Outcome outcome = single_pe({"list"});
   EXPECT_EQ(outcome.exit_code, 0);
   for (const char* text : {"gqa_decode: ", "gemm: ", "dispatch: ", "variant=opt2", "opt1|opt2|opt3",
-                           "tile=64", "tokens of a tile", "(1..65536)"}) {
+                           "tile=64", "tokens of a tile", "(1..65536)",
+                           "lengths=", "(a list of 0..", "(identity|reversed, or a list of 0.."}) {
     EXPECT_THAT(outcome.out, HasSubstr(text));
   }
 }

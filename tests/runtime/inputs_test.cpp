@@ -66,6 +66,19 @@ TEST(SyntheticInputs, AreStandardNormalAndRepresentable) {
   }
 }
 
+// The same sequence as a normal tensor of that name, folded: 1 + |x|.
+TEST(SyntheticInputs, AtLeastOneIsOnePlusTheMagnitude) {
+  const TensorSpec normal{"l", {999}, {999}, DType::f32, Direction::in};
+  TensorSpec folded = normal;
+  folded.domain = kernels::Domain::at_least_one;
+  const auto x = synthetic_inputs({normal}, 3).at("l"), y = synthetic_inputs({folded}, 3).at("l");
+  ASSERT_EQ(y.size(), 999U);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    EXPECT_GE(y[i], 1);
+    EXPECT_NEAR(y[i], 1 + std::fabs(x[i]), 4 * 0x1p-23);  // f32 below 8
+  }
+}
+
 FileTensors good_file() {
   return {{"q", {FileDType::f16, {8, 1, 4}, std::vector<double>(32, 1)}},
           {"k", {FileDType::f16, {16, 4}, std::vector<double>(64, 2)}}};

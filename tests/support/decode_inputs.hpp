@@ -22,8 +22,9 @@ inline std::vector<double> rounded(DType dtype, std::vector<double> values) {
 }
 
 /// Inputs whose scores are normal, peaked, rising with the position, led by a sink, or all equal.
-inline HostTensors decode_inputs(const Instance& instance, const std::string& kind) {
-  std::mt19937 random(5);
+inline HostTensors decode_inputs(const Instance& instance, const std::string& kind,
+                                 std::uint64_t seed = 5) {
+  std::mt19937 random(static_cast<std::mt19937::result_type>(seed));
   std::normal_distribution<double> normal(0, 1);
   HostTensors inputs;
   for (const TensorSpec& spec : instance.tensors) {
@@ -33,6 +34,7 @@ inline HostTensors decode_inputs(const Instance& instance, const std::string& ki
     const std::size_t rows = values.size() / cols;
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = normal(random);
+      if (spec.domain == Domain::at_least_one) values[i] = 1 + std::abs(values[i]);
       const std::size_t row = i / cols, col = i % cols;
       if (kind == "uniform" && spec.name == "k") values[i] = 0;
       if (kind == "peaked" && spec.name == "k") values[i] *= 3;

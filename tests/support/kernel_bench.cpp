@@ -18,8 +18,10 @@ runtime::Launch launch(const arch::TopologyConfig& topology, const std::string& 
 BenchResult run_catalogue(const arch::TopologyConfig& topology, const std::string& kernel,
                           const Settings& settings, const BenchOptions& options) {
   const runtime::Launch launched = launch(topology, kernel, settings);
+  BenchOptions with_inputs = options;
+  with_inputs.inputs = launched.inputs();
   return run_kernel(
-      topology, [&](command::CommandSink& sink) { launched.issue(sink); }, options);
+      topology, [&](command::CommandSink& sink) { launched.issue(sink); }, with_inputs);
 }
 
 }  // namespace kernbench::test

@@ -18,16 +18,6 @@ constexpr std::size_t kColumns = 16;
   throw std::runtime_error("op log line " + std::to_string(line) + ": " + what);
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
-
 template <class Number>
 Number number(std::string_view text, std::size_t line, int base = 10) {
   Number value = 0;
@@ -73,6 +63,16 @@ OpLogRow parse_row(std::string_view text, std::size_t line) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
 
 std::vector<OpLogRow> parse_op_log(std::string_view text) {
   if (text.empty() || text.back() != '\n') fail(0, "the file does not end with a newline");

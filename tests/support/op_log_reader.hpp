@@ -29,6 +29,9 @@ struct OpLogRow {
 std::vector<OpLogRow> parse_op_log(std::string_view text);
 std::vector<OpLogRow> read_op_log(const std::string& path);
 
+/// The parts between separators; the last one is empty if the text ends with a separator.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
 /// The rows for which `wanted(row)` holds, in their order.
 template <class Predicate>
 std::vector<OpLogRow> select(const std::vector<OpLogRow>& rows, Predicate wanted) {

@@ -61,9 +61,9 @@ class Machine {
 
   void run(const command::Command& command) {
     if (const auto* load = std::get_if<command::DmaReadCmd>(&command)) {
-      write(load->dst, read(load->src));
+      move(load->src, load->dst);
     } else if (const auto* store = std::get_if<command::DmaWriteCmd>(&command)) {
-      write(store->dst, read(store->src));
+      move(store->src, store->dst);
     }
     const command::Ops ops = command::ops_of(command);
     for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -77,6 +77,19 @@ class Machine {
   }
 
  private:
+  /// Bytes, not numbers: a NaN keeps its payload.
+  void move(const TensorHandle& src, const TensorHandle& dst) {
+    const Slice from = slice_of(src), to = slice_of(dst);
+    std::uint8_t bytes[4];
+    const std::uint64_t size = command::bytes_of(src.dtype, 1);
+    for (Index row = 0; row < from.rows; ++row) {
+      for (Index col = 0; col < from.cols; ++col) {
+        memory_.read(from.element_address(row, col), bytes, size);
+        memory_.write(to.element_address(row, col), bytes, size);
+      }
+    }
+  }
+
   void math(const OpSpec& op) {
     arch::StageSpec stage = stage_of(op);
     std::vector<Values> inputs;
@@ -149,28 +162,31 @@ class Machine {
 
 }  // namespace
 
+Compiled compile(const Kernel& kernel, const Settings& settings, const tl::Target& target) {
+  Compiled result;
+  const Parameters parameters(kernel.name, kernel.parameters, settings);
+  result.instance = kernel.make(parameters, target);
+  result.tile_m = target.tile_m;
+  result.tile_k = target.tile_k;
+  result.tile_n = target.tile_n;
+  command::Recorder recorder;
+  tl::Context tl(target, recorder);
+  std::vector<tl::Tensor> bound;
+  command::Address addr = 0;
+  for (const TensorSpec& spec : result.instance.tensors) {
+    bound.push_back(tl.ref(addr, spec.shape, spec.dtype, spec.name));
+    result.bound.push_back(bound.back().handle());
+    addr = command::align_up(result.bound.back().range().end, command::kHbmTensorAlignment);
+  }
+  result.instance.body(tl, bound);
+  result.program = recorder.program();
+  result.scratch_peak_bytes = tl.scratch_peak_bytes();
+  return result;
+}
+
 Compiled compile(const std::string& kernel, const Settings& settings, const tl::Target& target) {
   for (const Kernel& candidate : catalogue()) {
-    if (candidate.name != kernel) continue;
-    Compiled result;
-    const Parameters parameters(kernel, candidate.parameters, settings);
-    result.instance = candidate.make(parameters, target);
-    result.tile_m = target.tile_m;
-    result.tile_k = target.tile_k;
-    result.tile_n = target.tile_n;
-    command::Recorder recorder;
-    tl::Context tl(target, recorder);
-    std::vector<tl::Tensor> bound;
-    command::Address addr = 0;
-    for (const TensorSpec& spec : result.instance.tensors) {
-      bound.push_back(tl.ref(addr, spec.shape, spec.dtype, spec.name));
-      result.bound.push_back(bound.back().handle());
-      addr = command::align_up(result.bound.back().range().end, command::kHbmTensorAlignment);
-    }
-    result.instance.body(tl, bound);
-    result.program = recorder.program();
-    result.scratch_peak_bytes = tl.scratch_peak_bytes();
-    return result;
+    if (candidate.name == kernel) return compile(candidate, settings, target);
   }
   throw std::logic_error("no kernel " + kernel);
 }

@@ -17,7 +17,10 @@ struct Compiled {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// A kernel of the catalogue, compiled with its tensors placed as R3.4 says.
+/// A kernel, compiled with its tensors placed as R3.4 says.
+Compiled compile(const Kernel& kernel, const Settings& settings,
+                 const tl::Target& target = tl::Target());
+/// One of the catalogue.
 Compiled compile(const std::string& kernel, const Settings& settings,
                  const tl::Target& target = tl::Target());
 

@@ -7,32 +7,8 @@ namespace {
 
 using command::ExtraName;
 
-// Contract 13: square x->sq; rsum sq->ss; scale_add ss->ms (1/K, eps); rsqrt ms->r;
-// mul_bcast x,r->xn; mul_cols xn,gamma->xn.
-Recipe rmsnorm_linear() {
-  Recipe recipe;
-  recipe.name = "rmsnorm_linear";
-  recipe.operands = {{"x", Access::read}, {"gamma", Access::read}};
-  recipe.scalars = {{"eps", 1e-6}};
-  recipe.slots = {{"sq", ShapeOf::same, "x", "", f32},
-                  {"ss", ShapeOf::rows, "x", "", f32},
-                  {"ms", ShapeOf::rows, "x", "", f32},
-                  {"r", ShapeOf::rows, "x", "", f32},
-                  {"xn", ShapeOf::same, "x", "x"}};
-  recipe.primary_out = "xn";
-  const auto mean = [](const RecipeArguments& arguments) {
-    return 1.0 / static_cast<double>(arguments.shape("x").cols());
-  };
-  const auto eps = [](const RecipeArguments& arguments) { return arguments.scalar("eps"); };
-  recipe.engine_seq = {
-      {OpKind::square, {"x"}, "sq"},
-      {OpKind::rsum, {"sq"}, "ss", {{ExtraName::reduce_axis, -1}}},
-      {OpKind::scale_add, {"ss"}, "ms", {{ExtraName::a, 0, mean}, {ExtraName::b, 0, eps}}},
-      {OpKind::rsqrt, {"ms"}, "r"},
-      {OpKind::mul_bcast, {"x", "r"}, "xn", {{ExtraName::bcast_axis, 1}}},
-      {OpKind::mul_cols, {"xn", "gamma"}, "xn", {{ExtraName::bcast_axis, 0}}}};
-  return recipe;
-}
+// A sound recipe with a scalar and computed extras, to be spoiled.
+Recipe rmsnorm_linear() { return builtin_recipes().find("rmsnorm_linear")->recipe; }
 
 // A post-loop recipe: y is scaled by the largest entry of its row.
 Recipe row_max_scale() {
@@ -78,7 +54,7 @@ TEST_F(InjectedTest, AppendsItsOpsBeforeTheGemm) {
 TEST_F(InjectedTest, ScalarsHaveDefaults) {
   tl.composite(tl::gemm().b(W).prologue("rmsnorm_linear", {{"x", x}, {"gamma", gamma}}));
   const auto command = std::get<CompositeCmd>(sink.program().commands().at(0));
-  EXPECT_EQ(command.ops[2].extra(ExtraName::b)->as_f32(), 1e-6f);
+  EXPECT_EQ(command.ops[2].extra(ExtraName::b)->as_f32(), 1e-5f);
 }
 
 // R5, position: kernel-scope ops after the gemm; rw=(y), once.
@@ -138,7 +114,7 @@ TEST(RecipeTable, RefusesWhatIsNotSound) {
   EXPECT_THAT(refusal_of([](Recipe& r) { r.engine_seq[0].kind = OpKind::gemm; }),
               HasSubstr("engine_seq holds a gemm; a recipe is MATH only"));
   EXPECT_THAT(refusal_of([](Recipe& r) { r.engine_seq[0].kind = OpKind::bias; }),
-              HasSubstr("bias is an epilogue op only"));
+              HasSubstr("bias is an epilogue op only; give its step scope output_tile"));
   EXPECT_THAT(refusal_of([](Recipe& r) { r.engine_seq.clear(); }),
               HasSubstr("engine_seq is empty"));
   EXPECT_THAT(
@@ -173,6 +149,14 @@ TEST(RecipeTable, RefusesWhatIsNotSound) {
               HasSubstr("primary_out 'x' is an operand"));
   EXPECT_THAT(refusal_of([](Recipe& r) { r.phase = Phase::epilogue; }),
               HasSubstr("an epilogue recipe has no primary_out"));
+  EXPECT_THAT(refusal_of([](Recipe& r) { r.gemm_out = "x"; }),
+              HasSubstr("a prologue recipe has no gemm_out"));
+  EXPECT_THAT(refusal_of([](Recipe& r) { r.engine_seq[0].scope = Scope::output_tile; }),
+              HasSubstr("step square has no output_tile form; give it scope kernel"));
+  EXPECT_THAT(refusal_of([](Recipe& r) {
+                r.engine_seq[0] = {OpKind::relu, {}, "sq", {}, Scope::output_tile};
+              }),
+              HasSubstr("step relu of scope output_tile writes 'sq'; it must write gemm_out"));
   RecipeTable table;
   table.add(rmsnorm_linear());
   EXPECT_THAT(message_of([&] { table.add(rmsnorm_linear()); }), HasSubstr("in the table already"));

@@ -402,8 +402,8 @@ TEST_F(RefusalTest, RepeatedRwHandle) {
 TEST_F(RefusalTest, UnknownNames) {
   const DecodeStep d(tl);
   EXPECT_THAT(refusal([&] { tl.composite(tl::gemm().b(d.V).prologue("softmax_marge", {})); }),
-              HasSubstr("unknown recipe 'softmax_marge'; valid are softmax_merge; did you mean "
-                        "'softmax_merge'?"));
+              HasSubstr("unknown recipe 'softmax_marge'; valid are softmax_merge, rmsnorm_linear, "
+                        "state_merge; did you mean 'softmax_merge'?"));
   EXPECT_THAT(refusal([&] {
                 tl.composite(tl::gemm().b(d.V).prologue(
                     "softmax_merge", {{"s", d.s}, {"m", d.m}, {"l", d.l}, {"O", d.O}, {"o", d.O}}));
@@ -415,7 +415,7 @@ TEST_F(RefusalTest, UnknownNames) {
               HasSubstr("softmax_merge: operand 'l' is missing"));
   EXPECT_THAT(refusal([&] { tl.composite(tl::gemm(A, B).epilogue("relo")); }),
               HasSubstr("unknown epilogue op 'relo'; valid are add, bias, mul, gelu, silu, relu, "
-                        "scale; did you mean 'relu'?"));
+                        "scale, linear_gelu_norm; did you mean 'relu'?"));
   EXPECT_THAT(refusal([&] {
                 tl.composite(tl::gemm(A, B).epilogue("bias", {{"bais", A}}));
               }),
@@ -458,8 +458,14 @@ TEST_F(RefusalTest, ArgumentsOfTheStringForms) {
                 tl.composite(tl::gemm(A, B).epilogue("scale", {{"value", 1.0}, {"value", 2.0}}));
               }),
               HasSubstr("scale: 'value' is given twice"));
-  EXPECT_THAT(refusal([&] { tl.composite(tl::gemm(A, B).epilogue("relu", {}, Scope::kernel)); }),
-              HasSubstr("relu: an epilogue op has scope k_tile or output_tile"));
+  EXPECT_THAT(refusal([&] {
+                tl.composite(tl::gemm(A, B).epilogue("relu", {{"src", A}}, Scope::kernel));
+              }),
+              HasSubstr("relu: operand 'out' is missing; an op after the tile loop names its"));
+  EXPECT_THAT(refusal([&] {
+                tl.composite(tl::gemm(A, B).epilogue("linear_gelu_norm", {}, Scope::output_tile));
+              }),
+              HasSubstr("linear_gelu_norm: a recipe has the scopes of its ops"));
   EXPECT_THAT(refusal([&] {
                 tl.composite(tl::math("gemm", {{"a", A}, {"b", B}}));
               }),

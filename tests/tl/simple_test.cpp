@@ -35,6 +35,22 @@ TEST_F(SimpleTest, LoadAndStore) {
   EXPECT_EQ(std::get<DmaWriteCmd>(last()).dst, dst.handle());
 }
 
+// Into a given tensor: no new scratch, and what does not fit it is refused as anywhere.
+TEST_F(SimpleTest, LoadIntoATensor) {
+  const Tensor src = tl.ref(4096, {8, 64}, f16, "q");
+  const std::uint64_t peak = tl.scratch_peak_bytes();
+  tl.load(src, x);
+  EXPECT_EQ(last_bytes(), 21u);
+  EXPECT_EQ(std::get<DmaReadCmd>(last()).src, src.handle());
+  EXPECT_EQ(std::get<DmaReadCmd>(last()).dst, x.handle());
+  EXPECT_EQ(tl.scratch_peak_bytes(), peak);
+  tl.wait({x});
+  EXPECT_THAT(refusal([&] { tl.load(src, x.rows(0, 4)); }),
+              HasSubstr("does not fit destination x (4, 64) f16 tcm"));
+  EXPECT_THAT(refusal([&] { tl.load(src, src); }),
+              HasSubstr("destination q (8, 64) f16 hbm is in HBM"));
+}
+
 TEST_F(SimpleTest, ColumnSlicesMayBeMoved) {
   const Tensor matrix = tl.ref(0, {8, 256}, f16, "A");
   const Tensor loaded = tl.load(matrix.cols(64, 64));
@@ -137,13 +153,16 @@ TEST_F(SimpleTest, EveryOpNamesItsOperands) {
 TEST_F(SimpleTest, ScalarsMustFit) {
   EXPECT_THAT(refusal([&] { tl.scale(x, 1e300); }),
               HasSubstr("scale: value = 1e+300 does not fit its 4 bytes"));
-  EXPECT_THAT(refusal([&] { tl.mask_cols(x, 0, -1, 0); }),
-              HasSubstr("mask_cols: first_col = -1 does not fit its 4 bytes; give an integer in "
-                        "[0, 4294967295]"));
+  EXPECT_THAT(refusal([&] { tl.mask_cols(x, 0, Index{1} << 31, 0); }),
+              HasSubstr("mask_cols: first_col = 2147483648 does not fit its 4 bytes; give an "
+                        "integer in [-2147483648, 2147483647]"));
+  EXPECT_THAT(refusal([&] { tl.mask_cols(x, 0, 0, -1); }),
+              HasSubstr("mask_cols: rows_per_step = -1 does not fit its 4 bytes; give an integer "
+                        "in [0, 4294967295]"));
   EXPECT_THAT(refusal([&] { tl.mask_cols(x, 0, 0, Index{1} << 32); }),
               HasSubstr("rows_per_step = 4294967296 does not fit"));
   tl.scale(x, 3.4028234663852886e38);
-  tl.mask_cols(x, 0, 4294967295, 0);
+  tl.mask_cols(x, 0, 2147483647, 4294967295);
 }
 
 TEST_F(SimpleTest, ViewsShareBytesAndHaveNewIds) {

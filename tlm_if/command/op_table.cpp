@@ -83,7 +83,7 @@ constexpr std::array<OpInfo, kOpKinds> kOpTable{{
      "mask_cols",
      OpShape::elementwise,
      Names{src},
-     {f32(ExtraName::value), u32(ExtraName::first_col), u32(ExtraName::rows_per_step)},
+     {f32(ExtraName::value), i32(ExtraName::first_col), u32(ExtraName::rows_per_step)},
      {}},
     {K::bias, "bias", OpShape::col_vector, {}, {}, TileNames{src, other}, true, false},
 }};

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/kernel.hpp"
+
+namespace kernbench::kernels {
+
+/// x * gamma / sqrt(mean of x^2 + tl::kNormEps) of each row of x [rows, cols], f16, streamed in
+/// blocks of rows: as one MATH composite a block, or as six simple commands.
+Kernel rmsnorm();
+
+}  // namespace kernbench::kernels

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/kernel.hpp"
+
+namespace kernbench::kernels {
+
+/// Softmax of each row of x [rows, cols], f16, streamed in blocks of rows: as one MATH composite a
+/// block, or as four simple commands. A row of -inf gives 0 (R8.2).
+Kernel softmax();
+
+}  // namespace kernbench::kernels

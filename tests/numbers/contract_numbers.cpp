@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers of contract 13 as a table: expected, measured, deviation. `./kb numbers` prints it.
+// Times are in ns, to the ps; a figure that the contract gives with two or three digits behind the
+// point is compared to half of the last one.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "tests/support/in_child.hpp"
+#include "tests/support/kernel_bench.hpp"
+#include "tl/tl.hpp"
+#include "tlm_if/command/program.hpp"
+
+namespace kernbench::test {
+namespace {
+
+/// What a row of the table needs of a run; crosses from the child as text.
+struct Figures {
+  double loop_start = 0, loop = 0;  ///< ns
+  double dispatch_per_tile = 0;     ///< cycles, inside the loop
+  double dispatch_of_first = 0;     ///< ns, of the first command of the loop
+  double first_prologue = 0;        ///< cycles of 1 ns: MATH of the first composite with one
+  double last_gemm = 0;             ///< ns, from the end of the loop's first dispatch
+};
+
+double nanoseconds(std::uint64_t ps) { return static_cast<double>(ps) / 1000; }
+
+Figures read(const BenchResult& result, const arch::TopologyConfig& topology, std::uint64_t tiles) {
+  Figures run;
+  const Region& loop = result.region("loop");
+  run.loop_start = nanoseconds(loop.start_ps);
+  run.loop = nanoseconds(loop.end_ps - loop.start_ps);
+  run.dispatch_per_tile =
+      arch::dispatch_cycles(topology.pe.pe_cost_model, loop.segments, loop.logical_bytes)
+          .to_double() /
+      static_cast<double>(tiles);
+  std::uint64_t dispatched = 0;
+  std::int64_t fused = -1;
+  for (const OpLogRow& row : result.rows) {
+    if (row.stage == "dispatch" && row.start == loop.start_ps) {
+      run.dispatch_of_first = nanoseconds(row.end - row.start);
+      dispatched = row.end;
+    }
+    if (row.stage == "gemm") run.last_gemm = nanoseconds(row.end - dispatched);
+    const bool prologue = row.stage == "math" && row.tile_m < 0 && row.op_index >= 0;
+    if (prologue && row.op == "rmax" && fused < 0) fused = row.cmd;
+    if (prologue && row.cmd == fused) run.first_prologue += nanoseconds(row.end - row.start);
+  }
+  return run;
+}
+
+Figures run(const arch::TopologyConfig& topology, const std::string& kernel,
+            const Settings& settings) {
+  const std::string text = in_child([&] {
+    const auto launched = launch(topology, kernel, settings);
+    const Figures r =
+        read(run_catalogue(topology, kernel, settings), topology, launched.instance().tiles);
+    return fmt::format("{} {} {} {} {} {}", r.loop_start, r.loop, r.dispatch_per_tile,
+                       r.dispatch_of_first, r.first_prologue, r.last_gemm);
+  });
+  Figures r;
+  EXPECT_EQ(
+      std::sscanf(text.c_str(), "%lf %lf %lf %lf %lf %lf", &r.loop_start, &r.loop,
+                  &r.dispatch_per_tile, &r.dispatch_of_first, &r.first_prologue, &r.last_gemm),
+      6);
+  return r;
+}
+
+Figures decode(const char* variant, int tiles, const arch::TopologyConfig& topology,
+               int tile = 64) {
+  return run(topology, "gqa_decode",
+             {{"variant", variant},
+              {"tile", std::to_string(tile)},
+              {"s_kv", std::to_string(tile * tiles)}});
+}
+
+arch::TopologyConfig single_pe_ns() {
+  arch::TopologyConfig topology = single_pe();
+  topology.pe.pe_cost_model.fixed_cycles = 32;
+  topology.pe.pe_cost_model.cycles_per_byte = arch::Rational(1, 4);
+  return topology;
+}
+
+class Table {
+ public:
+  Table() { fmt::print("{:<58} {:>14} {:>14} {:>10}\n", "", "expected", "measured", "deviation"); }
+
+  void section(const char* name) { fmt::print("\n{}\n", name); }
+  /// Equal to the last digit that doubles carry.
+  void exact(const std::string& what, double expected, double measured) {
+    row(what, expected, measured, 1e-9 * std::max(1.0, std::abs(expected)));
+  }
+  /// Equal after rounding to that many digits behind the point.
+  void rounded(const std::string& what, double expected, double measured, int digits) {
+    row(what, expected, measured, 0.5 * std::pow(10.0, -digits));
+  }
+
+ private:
+  void row(const std::string& what, double expected, double measured, double allowed) {
+    fmt::print("  {:<56} {:>14.9g} {:>14.9g} {:>10.3g}\n", what, expected, measured,
+               measured - expected);
+    EXPECT_NEAR(measured, expected, allowed) << what;
+  }
+};
+
+// ---- bytes --------------------------------------------------------------------------------------
+
+template <class Issue>
+std::vector<command::Command> commands_of(Issue issue) {
+  command::Recorder recorder;
+  tl::Context tl(tl::Target{}, recorder);
+  issue(tl);
+  return recorder.program().commands();
+}
+
+template <class Issue>
+double bytes_of_last(Issue issue) {
+  return static_cast<double>(command::logical_bytes(commands_of(issue).back()));
+}
+
+void bytes(Table& table) {
+  using namespace tl;
+  table.section("logical bytes (byte rule)");
+  const auto decode_step = [](Context& tl, bool with_gemm) {
+    const auto s = tl.empty({8, 64}, f16), m = tl.empty({8}, f32), l = tl.empty({8}, f32);
+    const auto O = tl.empty({8, 128}, f32), V = tl.ref(0, {64, 128}, f16);
+    const auto merge = softmax_merge(s, m, l, O);
+    if (with_gemm) {
+      tl.composite(gemm().b(V).out(O).prologue(merge).epilogue(add(O)));
+    } else {
+      tl.composite(recipe(merge));
+    }
+  };
+  table.exact("bare gemm composite", 46, bytes_of_last([](Context& tl) {
+                tl.composite(gemm(tl.empty({8, 128}, f16), tl.ref(0, {128, 64}, f16)));
+              }));
+  table.exact(
+      "Q.K^T with scale", 54, bytes_of_last([](Context& tl) {
+        tl.composite(
+            gemm(tl.empty({8, 128}, f16), tl.ref(0, {64, 128}, f16).t()).epilogue(scale(0.125)));
+      }));
+  table.exact(
+      "P.V with add, rw = (O)", 82, bytes_of_last([](Context& tl) {
+        const auto O = tl.empty({8, 128}, f32);
+        tl.composite(
+            gemm(tl.empty({8, 64}, f16), tl.ref(0, {64, 128}, f16)).out(O).epilogue(add(O)));
+      }));
+  table.exact("softmax_merge + gemm + add, rw = (m, l, O)", 322,
+              bytes_of_last([&](Context& tl) { decode_step(tl, true); }));
+  table.exact("softmax_merge alone", 254,
+              bytes_of_last([&](Context& tl) { decode_step(tl, false); }));
+  double simple = 0;
+  for (const auto& command : commands_of([](Context& tl) {
+         const auto s = tl.empty({8, 64}, f16), m = tl.empty({8}, f32), l = tl.empty({8}, f32);
+         const auto O = tl.empty({8, 128}, f32);
+         const auto m_new = tl.max_elem(m, tl.rmax(s, f32)), corr = tl.exp_diff(m, m_new);
+         tl.fma(l, corr, tl.rsum(tl.exp_diff(s, m_new), f32), l);
+         tl.mul_bcast(O, corr, O);
+         tl.copy(m_new, m);
+       })) {
+    simple += static_cast<double>(command::logical_bytes(command));
+  }
+  table.exact("the eight ops as simple commands", 232, simple);
+  table.exact(
+      "rmsnorm_linear", 202, bytes_of_last([](Context& tl) {
+        tl.composite(gemm()
+                         .b(tl.ref(0, {64, 32}, f16))
+                         .prologue(rmsnorm_linear(tl.empty({8, 64}, f16), tl.empty({64}, f16))));
+      }));
+  table.exact("linear_gelu_norm", 374, bytes_of_last([](Context& tl) {
+                const auto n = tl.empty({32}, f16);
+                tl.composite(gemm(tl.empty({8, 64}, f16), tl.ref(0, {64, 32}, f16))
+                                 .epilogue(linear_gelu_norm(n, n, n)));
+              }));
+  table.exact("state_merge", 290, bytes_of_last([](Context& tl) {
+                const auto row = [&] { return tl.empty({8}, f32); };
+                const auto matrix = [&] { return tl.empty({8, 128}, f32); };
+                tl.composite(recipe(state_merge(row(), row(), matrix(), row(), row(), matrix())));
+              }));
+}
+
+// ---- times --------------------------------------------------------------------------------------
+
+void dispatch(Table& table, const Figures& opt1, const Figures& opt2, const Figures& opt3) {
+  const arch::PeTiming timing(single_pe().pe), ns(single_pe_ns().pe);
+  table.section("dispatch, cycles of 1 ns");
+  table.exact("#1 (54 bytes)", 43.375, nanoseconds(timing.dispatch(54)));
+  table.exact("P.V (82 bytes)", 45.125, nanoseconds(timing.dispatch(82)));
+  table.exact("#2 (322 bytes)", 60.125, nanoseconds(timing.dispatch(322)));
+  double eight = 0;
+  for (const std::uint64_t size : {25, 29, 29, 33, 25, 37, 33, 21}) {
+    eight += arch::dispatch_cycles(single_pe().pe.pe_cost_model, 1, size).to_double();
+  }
+  table.exact("eight MATH commands", 334.5, eight);
+  table.exact("opt1 per tile", 144.375, opt1.dispatch_per_tile);
+  table.exact("opt2 per tile", 103.5, opt2.dispatch_per_tile);
+  table.exact("opt3 per tile", 423.0, opt3.dispatch_per_tile);
+  table.rounded("opt3 / opt2", 4.087, opt3.dispatch_per_tile / opt2.dispatch_per_tile, 3);
+  table.rounded("opt1 / opt2", 1.395, opt1.dispatch_per_tile / opt2.dispatch_per_tile, 3);
+  const Figures ns1 = decode("opt1", 16, single_pe_ns()), ns2 = decode("opt2", 16, single_pe_ns());
+  const Figures ns3 = decode("opt3", 16, single_pe_ns());
+  table.section("dispatch on single_pe_ns");
+  table.exact("one-gemm composite of 54 bytes", 45.5, nanoseconds(ns.dispatch(54)));
+  table.exact("bare one-gemm composite", 43.5, nanoseconds(ns.dispatch(46)));
+  table.exact("opt1 per tile", 193.5, ns1.dispatch_per_tile);
+  table.exact("opt2 per tile", 158.0, ns2.dispatch_per_tile);
+  table.exact("opt3 per tile", 412.0, ns3.dispatch_per_tile);
+  table.rounded("opt3 / opt2", 2.608, ns3.dispatch_per_tile / ns2.dispatch_per_tile, 3);
+  table.rounded("opt1 / opt2", 1.225, ns1.dispatch_per_tile / ns2.dispatch_per_tile, 3);
+  table.section("decode on single_pe_ns, 16 tiles, ns");
+  table.exact("opt2: 478 (n-1) + 745.5", 478 * 15 + 745.5, ns2.loop);
+  table.exact("opt3: 464 n + 604", 464 * 16 + 604, ns3.loop);
+}
+
+void gemms(Table& table) {
+  const auto loop = [](const Settings& settings) {
+    return run(single_pe(), "gemm", settings).loop;
+  };
+  table.section("gemm composite 8x128x64, cold, ns");
+  const double bare = loop({});
+  table.exact("a pinned, b in HBM, out in TCM", 356.875, bare);
+  table.exact("+ scale", 365.375, loop({{"epilogue", "scale"}}));
+  table.exact("+ out in HBM", 124, loop({{"out", "hbm"}}) - bare);
+  table.exact("+ b pinned", -244, loop({{"b", "tcm"}}) - bare);
+  table.section("16 n-tiles of 8x128x64: end of the last GEMM after the dispatch, ns");
+  const auto e16 = [](std::uint32_t buffers, std::uint64_t fill_cycles) {
+    arch::TopologyConfig topology = single_pe();
+    topology.pe.gemm.tile_n = 64;
+    topology.pe.scheduler.tile_buffers = buffers;
+    topology.pe.gemm.fill_cycles = fill_cycles;
+    return run(topology, "gemm", {{"n", "1024"}}).last_gemm;
+  };
+  table.exact("B = 2, g = 32", 2640, e16(2, 0));
+  table.exact("B = 3, g = 32", 2472, e16(3, 0));
+  table.exact("B = 2, g = 400", 6680, e16(2, 368));
+  table.exact("B = 3, g = 400", 6680, e16(3, 368));
+}
+
+void decodes(Table& table, const Figures& opt2) {
+  table.section("decode, region loop, ns");
+  table.exact("start of the loop", 180.502, opt2.loop_start);
+  table.exact("prologue of 8 MATH, cycles", 44, opt2.first_prologue);
+  for (const int n : {1, 2, 16, 64}) {
+    table.exact(fmt::format("opt2, {} tiles: 365.375 + 478 (n-1) + 378", n),
+                365.375 + 478 * (n - 1) + 378, decode("opt2", n, single_pe()).loop);
+  }
+  for (const auto& [n, total] :
+       {std::pair(1, 1079.004), {2, 1541.505}, {3, 2004.006}, {16, 8016.519}, {64, 30216.567}}) {
+    table.exact(fmt::format("opt3, {} tiles: 462.501 n + 616.503", n), total,
+                decode("opt3", n, single_pe()).loop);
+  }
+  for (const int n : {1, 16}) {
+    table.exact(fmt::format("opt1, {} tiles: 743.375 + 510 (n-1)", n), 743.375 + 510 * (n - 1),
+                decode("opt1", n, single_pe()).loop);
+  }
+  table.section("opt3 / opt2 of the loop, 32 tiles at 256 GB/s");
+  arch::TopologyConfig fast = single_pe();
+  fast.hbm.gbps = arch::Rational(256);
+  for (const auto& [tile, ratio] : {std::pair(16, 2.05), {64, 1.25}, {128, 1.10}, {256, 0.90}}) {
+    table.rounded(fmt::format("tile {}", tile), ratio,
+                  decode("opt3", 32, fast, tile).loop / decode("opt2", 32, fast, tile).loop, 2);
+  }
+  table.section("peak of scratch, bytes");
+  const auto peak = [](const char* variant) {
+    return static_cast<double>(
+        launch(single_pe(), "gqa_decode", {{"variant", variant}}).scratch_peak_bytes());
+  };
+  table.exact("opt2", 10368, peak("opt2"));
+  table.exact("opt3", 12672, peak("opt3"));
+}
+
+void systolic(Table& table) {
+  struct Row {
+    std::uint64_t m, k, n, array, ws, os;
+  };
+  table.section("systolic arrays against SCALE-Sim v3, cycles");
+  for (const Row& row : {Row{8, 128, 64, 16, 1727, 631},
+                         {8, 128, 64, 32, 815, 379},
+                         {8, 128, 64, 128, 389, 381},
+                         {8, 64, 128, 16, 1727, 751},
+                         {8, 64, 128, 32, 815, 503},
+                         {8, 64, 128, 128, 389, 317},
+                         {128, 128, 128, 16, 11135, 10111},
+                         {128, 128, 128, 32, 3551, 3039},
+                         {128, 128, 128, 128, 509, 381},
+                         {512, 512, 512, 16, 571391, 555007},
+                         {512, 512, 512, 32, 155135, 146943},
+                         {512, 512, 512, 128, 14303, 12255},
+                         {1024, 4096, 1024, 128, 359935, 278399}}) {
+    for (const auto model : {arch::GemmModel::systolic_ws, arch::GemmModel::systolic_os}) {
+      arch::GemmConfig config;
+      config.model = model;
+      config.rows = config.cols = row.array;
+      const bool ws = model == arch::GemmModel::systolic_ws;
+      table.exact(fmt::format("{} {}x{}, ({}, {}, {})", ws ? "WS" : "OS", row.array, row.array,
+                              row.m, row.k, row.n),
+                  static_cast<double>(ws ? row.ws : row.os),
+                  static_cast<double>(arch::gemm_cycles(config, row.m, row.k, row.n)));
+    }
+  }
+}
+
+TEST(ContractNumbers, Table) {
+  Table table;
+  bytes(table);
+  const Figures opt1 = decode("opt1", 16, single_pe()), opt2 = decode("opt2", 16, single_pe());
+  const Figures opt3 = decode("opt3", 16, single_pe());
+  dispatch(table, opt1, opt2, opt3);
+  gemms(table);
+  decodes(table, opt2);
+  systolic(table);
+}
+
+}  // namespace
+}  // namespace kernbench::test
