@@ -7,7 +7,7 @@ Kernel dispatch() {
   Kernel kernel;
   kernel.name = "dispatch";
   kernel.summary = "as many one-entry fills as wanted: what dispatch alone costs";
-  kernel.parameters = {{"commands", "1000", "number of fills", 1, Index{1} << 40}};
+  kernel.parameters = {integer("commands", 1000, "number of fills", 1, Index{1} << 40)};
   kernel.make = [](const Parameters& parameters, const tl::Target&) {
     const Index commands = parameters.integer("commands");
     Instance instance;

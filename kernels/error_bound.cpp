@@ -137,6 +137,20 @@ Bounded product(const Bounded& a, const std::vector<double>& b, Index rows, Inde
   return out;
 }
 
+Bounded scaled(Bounded x, double power_of_two) {
+  for (double& value : x.value) value *= power_of_two;
+  for (double& error : x.error) error *= power_of_two;
+  return x;
+}
+
+Bounded biased(Bounded x, const std::vector<double>& bias) {
+  for (std::size_t i = 0; i < x.value.size(); ++i) {
+    x.value[i] += bias[i % bias.size()];
+    x.error[i] += kRoundF32 * std::abs(x.value[i]);
+  }
+  return x;
+}
+
 double gelu(double x) {
   return 0.5 * x * (1 + std::tanh(0.7978845608 * (x + 0.044715 * x * x * x)));
 }

@@ -29,6 +29,11 @@ Bounded stored_in_f16(Bounded x);
 Bounded product(const Bounded& a, const std::vector<double>& b, Index rows, Index depth,
                 Index cols);
 
+/// x times a power of two, which rounds nothing.
+Bounded scaled(Bounded x, double power_of_two);
+/// x (rows, cols) plus one entry a column, in f32.
+Bounded biased(Bounded x, const std::vector<double>& bias);
+
 double gelu(double x);  ///< tanh form, as the op table has it
 double silu(double x);
 Bounded gelu(Bounded x);

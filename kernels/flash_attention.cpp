@@ -30,11 +30,6 @@ struct Block {
   }
 };
 
-Ring make_ring(tl::Context& tl, const Flash& p, Index rows, const std::string& name) {
-  const Ring ring = tl.ring<2>({rows, p.tile}, p.dtype);
-  return Ring({ring[0].named(name + "0"), ring[1].named(name + "1")});
-}
-
 Block make_block(tl::Context& tl, const Flash& p, const FlashCache& cache, const tl::Tensor& q) {
   const Index rows = q.shape().rows();
   return {p,
@@ -43,7 +38,7 @@ Block make_block(tl::Context& tl, const Flash& p, const FlashCache& cache, const
           tl.full({rows}, tl::kMinusInf, p.stats).named("m"),
           tl.zeros({rows}, p.stats).named("l"),
           tl.zeros({rows, p.d}, p.stats).named("O"),
-          make_ring(tl, p, rows, "S")};
+          tl.ring<2>({rows, p.tile}, p.dtype, "S")};
 }
 
 /// #1: scaled scores of tile j; K lies (tokens, d), the transposed view costs nothing (R8.4).
@@ -97,7 +92,7 @@ void loop_opt2(tl::Context& tl, const Block& b) {
 
 /// Ten commands a tile: the next scores, softmax_merge as eight simple commands, P.V + O.
 void loop_opt3(tl::Context& tl, const Block& b) {
-  const Ring P = make_ring(tl, b.p, b.rows(), "P");
+  const Ring P = tl.ring<2>({b.rows(), b.p.tile}, b.p.dtype, "P");
   const auto m_loc = tl.empty({b.rows()}, b.p.stats).named("m_loc");
   const auto m_new = tl.empty({b.rows()}, b.p.stats).named("m_new");
   const auto corr = tl.empty({b.rows()}, b.p.stats).named("corr");
@@ -129,8 +124,13 @@ double dot(const double* x, const double* y, std::size_t n) {
 }  // namespace
 
 Parameter flash_variant() {
-  return {"variant", "opt2", "commands a tile: opt1 three composites, opt2 two, opt3 ten commands",
-          0,         0,      {"opt1", "opt2", "opt3"}};
+  return choice("variant", "opt2",
+                "commands a tile: opt1 three composites, opt2 two, opt3 ten commands",
+                {"opt1", "opt2", "opt3"});
+}
+
+Parameter flash_dtype() {
+  return choice("dtype", "f16", "of q, k, v, out, scores and P", {"f16", "bf16"});
 }
 
 FlashState flash_attend(tl::Context& tl, const Flash& p, const FlashCache& cache,

@@ -23,6 +23,8 @@ struct Flash {
 /// `variant`: the three ways to submit a tile that are compared (R13.2). Their results are
 /// bit-equal.
 Parameter flash_variant();
+/// `dtype`: f16 or bf16.
+Parameter flash_dtype();
 
 /// The part of the cache that one block of query rows visits.
 struct FlashCache {

@@ -9,9 +9,6 @@ namespace kernbench::kernels {
 /// nothing.
 inline constexpr double kGemmScale = 0.5;
 
-/// K tiles of all output tiles of a gemm (R5.2).
-std::uint64_t gemm_tiles(const tl::Target& target, Index m, Index k, Index n);
-
 /// One gemm composite, (m, k) x (k, n) in f16 (R13.3). Its inputs lie where the parameters say; its
 /// result is the output tensor `out`, or the observed value `out` when it stays in TCM.
 Kernel gemm();

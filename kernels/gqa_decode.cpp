@@ -104,11 +104,13 @@ template <class... Args>
 Index group(const Parameters& parameters) {
   if (!parameters.has_value("heads")) return parameters.integer("g");
   const Index heads = parameters.integer("heads"), kv_heads = parameters.integer("kv_heads");
-  if (heads % kv_heads != 0) {
+  if (const Index rest = heads % kv_heads; rest != 0) {
+    const Index below = heads - rest, above = below + kv_heads;
     refuse(
-        "heads={} is no multiple of kv_heads={}; every KV head serves the same number of query "
-        "heads",
-        heads, kv_heads);
+        "heads={} is no multiple of kv_heads={}, and every KV head serves the same number of "
+        "query heads; give {}",
+        heads, kv_heads,
+        below == 0 ? fmt::to_string(above) : fmt::format("{} or {}", below, above));
   }
   if (parameters.has_value("g") && parameters.integer("g") != heads / kv_heads) {
     refuse("g={} and heads={} disagree: heads / kv_heads is {}; give one of the two",
@@ -170,12 +172,20 @@ BlockTable block_table(const Parameters& parameters, Index tiles) {
   return table;
 }
 
+/// Of a cache that is contiguous.
+void refuse_paged_only(const Parameters& parameters) {
+  for (const char* name : {"block_table", "blocks"}) {
+    if (!parameters.has_value(name)) continue;
+    refuse("{}={} is for a paged cache; give kv=paged too, or leave it away", name,
+           parameters.choice(name));
+  }
+}
+
 Instance make(const Parameters& parameters, const tl::Target&) {
   const Index g = group(parameters), t_q = parameters.integer("t_q");
-  const DType dtype = parameters.choice("dtype") == "bf16" ? DType::bf16 : DType::f16;
-  const DType stats = parameters.choice("stats") == "f16" ? DType::f16 : DType::f32;
+  const DType dtype = parameters.dtype("dtype");
   Decode p{{parameters.choice("variant"), parameters.integer("d"), parameters.integer("tile"),
-            dtype, stats},
+            dtype, parameters.dtype("stats")},
            g * t_q,
            parameters.integer("kv_heads"),
            {},
@@ -189,8 +199,8 @@ Instance make(const Parameters& parameters, const tl::Target&) {
   }
   if (parameters.choice("kv") == "paged") {
     p.paged = block_table(parameters, tiles);
-  } else if (parameters.has_value("block_table") || parameters.has_value("blocks")) {
-    refuse("block_table and blocks are for a paged cache; give kv=paged too");
+  } else {
+    refuse_paged_only(parameters);
   }
 
   const Index d = p.flash.d;
@@ -231,36 +241,24 @@ Kernel gqa_decode() {
   kernel.summary = "flash-decode attention of grouped query heads over a K/V cache";
   kernel.parameters = {
       flash_variant(),
-      {"g", "8", "query heads of one KV head", 1, 65536, {}, false, "heads"},
-      {"d", "128", "entries of a head", 1, 65536},
-      {"s_kv", "4096", "tokens in the K/V cache", 1, Index{1} << 40, {}, false, "lengths"},
-      {"tile", "64", "tokens of a tile", 1, 65536},
-      {"t_q", "1", "query tokens", 1, 65536},
-      {"kv_heads", "1", "KV heads, one after the other", 1, 65536},
-      {"dtype", "f16", "of q, k, v, out, scores and P", 0, 0, {"f16", "bf16"}},
-      {"stats", "f32", "of m, l and O", 0, 0, {"f32", "f16"}},
-      {"heads", "", "query heads in all, instead of g", 1, Index{1} << 32},
-      {"lengths",
-       "",
-       "tokens of each sequence of a batch, one after the other, instead of s_kv",
-       0,
-       Index{1} << 30,
-       {},
-       true},
-      {"kv",
-       "contiguous",
-       "how K and V lie: contiguous, or paged in blocks of a tile",
-       0,
-       0,
-       {"contiguous", "paged"}},
-      {"block_table",
-       "",
-       "paged: the block of each tile, sequence after sequence; identity if not given",
-       0,
-       kMaxBlocks - 1,
-       {"identity", "reversed"},
-       true},
-      {"blocks", "", "paged: blocks in the pool; as many as tiles if not given", 1, kMaxBlocks},
+      integer("g", 8, "query heads of one KV head", 1, 65536).gives_way_to("heads"),
+      integer("d", 128, "entries of a head", 1, 65536),
+      integer("s_kv", 4096, "tokens in the K/V cache", 1, Index{1} << 40).gives_way_to("lengths"),
+      integer("tile", 64, "tokens of a tile", 1, 65536),
+      integer("t_q", 1, "query tokens", 1, 65536),
+      integer("kv_heads", 1, "KV heads, one after the other", 1, 65536),
+      flash_dtype(),
+      choice("stats", "f32", "of m, l and O", {"f32", "f16"}),
+      optional_integer("heads", "query heads in all, instead of g", 1, Index{1} << 32),
+      list("lengths", "tokens of each sequence of a batch, one after the other, instead of s_kv", 0,
+           Index{1} << 30),
+      choice("kv", "contiguous", "how K and V lie: contiguous, or paged in blocks of a tile",
+             {"contiguous", "paged"}),
+      list("block_table",
+           "paged: the block of each tile, sequence after sequence; identity if not given", 0,
+           kMaxBlocks - 1, {"identity", "reversed"}),
+      optional_integer("blocks", "paged: blocks in the pool; as many as tiles if not given", 1,
+                       kMaxBlocks),
   };
   kernel.make = make;
   return kernel;

@@ -46,7 +46,7 @@ Reference reference(const Prefill& p, const HostTensors& inputs) {
 }
 
 Instance make(const Parameters& parameters, const tl::Target&) {
-  const DType dtype = parameters.choice("dtype") == "bf16" ? DType::bf16 : DType::f16;
+  const DType dtype = parameters.dtype("dtype");
   const Prefill p{{parameters.choice("variant"), parameters.integer("d"),
                    parameters.integer("tile"), dtype, DType::f32},
                   parameters.integer("g"),
@@ -78,14 +78,14 @@ Kernel gqa_prefill() {
   kernel.summary = "causal flash attention of a chunk of query tokens over a K/V cache";
   kernel.parameters = {
       flash_variant(),
-      {"g", "8", "query heads of one KV head", 1, 65536},
-      {"d", "128", "entries of a head", 1, 65536},
-      {"s_q", "128", "query tokens, the last ones of the cache", 1, Index{1} << 22},
-      {"prefix", "0", "tokens in the cache before them", 0, Index{1} << 30},
-      {"tile_q", "8", "query tokens of a block; M = g * tile_q rows", 1, 65536},
-      {"tile", "64", "tokens of a tile of the cache", 1, 65536},
-      {"kv_heads", "1", "KV heads, one after the other", 1, 1024},
-      {"dtype", "f16", "of q, k, v, out, scores and P", 0, 0, {"f16", "bf16"}},
+      integer("g", 8, "query heads of one KV head", 1, 65536),
+      integer("d", 128, "entries of a head", 1, 65536),
+      integer("s_q", 128, "query tokens, the last ones of the cache", 1, Index{1} << 22),
+      integer("prefix", 0, "tokens in the cache before them", 0, Index{1} << 30),
+      integer("tile_q", 8, "query tokens of a block; M = g * tile_q rows", 1, 65536),
+      integer("tile", 64, "tokens of a tile of the cache", 1, 65536),
+      integer("kv_heads", 1, "KV heads, one after the other", 1, 1024),
+      flash_dtype(),
   };
   kernel.make = make;
   return kernel;

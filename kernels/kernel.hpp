@@ -17,19 +17,34 @@ namespace kernbench::kernels {
 using command::DType;
 using command::Index;
 
-/// One `name=value` of the command line: an integer in [min, max], or one of `choices`.
+/// One `name=value` of the command line; integer(), choice() and list() make them.
 struct Parameter {
   std::string name;
   std::string default_value;  ///< empty: without a value unless one is given
   std::string meaning;        ///< one sentence, with the unit
-  Index min = 1;
+  Index min = 1;              ///< of an integer, or of those of a list
   Index max = std::numeric_limits<Index>::max();
-  std::vector<std::string> choices = {};
-  bool list = false;  ///< integers in [min, max] separated by commas, or one of `choices`
+  std::vector<std::string> choices = {};  ///< one of them; in place of the integers of a list
+  bool list = false;                      ///< integers separated by commas, or one of `choices`
   /// A parameter that says the same another way: where only that one is given, this one has no
   /// value.
-  std::string unless = {};
+  std::string alternative = {};
+
+  /// The same with that alternative.
+  Parameter gives_way_to(std::string other) const;
 };
+
+/// An integer in [min, max].
+Parameter integer(std::string name, Index default_value, std::string meaning, Index min = 1,
+                  Index max = std::numeric_limits<Index>::max());
+/// The same, without a value unless one is given.
+Parameter optional_integer(std::string name, std::string meaning, Index min, Index max);
+Parameter choice(std::string name, std::string default_value, std::string meaning,
+                 std::vector<std::string> choices);
+/// Integers in [min, max] separated by commas, or one of `choices`; without a value unless one is
+/// given.
+Parameter list(std::string name, std::string meaning, Index min, Index max,
+               std::vector<std::string> choices = {});
 
 /// Null if there is none of that name.
 const Parameter* find_parameter(const std::vector<Parameter>& declared, std::string_view name);
@@ -38,7 +53,7 @@ const Parameter* find_parameter(const std::vector<Parameter>& declared, std::str
 class Parameters {
  public:
   /// Throws InputError for an unknown name (with the nearest), a repeated one, or a value that is
-  /// out of range. `settings` are (name, value) pairs as given.
+  /// empty or out of range. `settings` are (name, value) pairs as given.
   Parameters(std::string_view kernel, const std::vector<Parameter>& declared,
              const std::vector<std::pair<std::string, std::string>>& settings);
 
@@ -46,6 +61,8 @@ class Parameters {
   Index integer(std::string_view name) const;
   const std::string& choice(std::string_view name) const;
   std::vector<Index> list(std::string_view name) const;
+  /// Of a choice between names of dtypes.
+  DType dtype(std::string_view name) const;
   /// In the order of declaration; empty where there is no value.
   const std::vector<std::pair<std::string, std::string>>& values() const { return values_; }
 
@@ -55,9 +72,10 @@ class Parameters {
 
 enum class Direction : std::uint8_t { in, out };
 
-/// Of the synthetic entries of an input: N(0,1), or 1 + |N(0,1)|, as the sum of a softmax row whose
-/// largest term is 1.
-enum class Domain : std::uint8_t { normal, at_least_one };
+/// Of the entries of an input: synthetic ones are N(0,1), or for at_least_one 1 + |N(0,1)|, as the
+/// sum of a softmax row whose largest term is 1. Given ones are finite; those of masked may also be
+/// -inf, as a masked score, or as the largest of no scores.
+enum class Domain : std::uint8_t { normal, at_least_one, masked };
 
 /// A tensor in HBM that the host binds to the kernel.
 struct TensorSpec {
@@ -74,8 +92,8 @@ using HostTensors = std::map<std::string, std::vector<double>, std::less<>>;
 
 /// What the results are compared with: float64, computed on the host from the same inputs.
 struct Reference {
-  HostTensors outputs;     ///< by name of an output tensor or of an observed value
-  std::string checked;     ///< the one of them that decides pass or fail
+  HostTensors outputs;     ///< by name of an output tensor or of an observed value; no NaN
+  std::string checked;     ///< the one of them that decides pass or fail; finite
   double max_rms_rel = 0;  ///< allowed rms(err) / rms(ref)
   double max_abs_rel = 0;  ///< allowed max|err| / rms(ref)
 };

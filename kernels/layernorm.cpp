@@ -3,6 +3,7 @@
 
 #include "kernels/error_bound.hpp"
 #include "kernels/row_blocks.hpp"
+#include "kernels/shapes.hpp"
 
 namespace kernbench::kernels {
 namespace {
@@ -22,50 +23,25 @@ void run(tl::Context& tl, const RowBlocks& p, const std::vector<tl::Tensor>& bou
     const auto c_j = c.first({rows, p.cols}), sq_j = sq.first({rows, p.cols});
     const auto sum_j = sum.first({rows}), mean_j = mean.first({rows});
     const auto var_j = var.first({rows}), r_j = r.first({rows});
-    if (p.fused) {
-      tl.composite(
-          tl::math("rsum", {{"src", x}})
-              .out(sum_j)
-              .then("scale", {{"src", sum_j}, {"value", one_over_cols}})
-              .out(mean_j)
-              .then("sub_bcast", {{"src_a", x}, {"src_b", mean_j}})
-              .out(c_j)
-              .then("square", {{"src", c_j}})
-              .out(sq_j)
-              .then("rsum", {{"src", sq_j}})
-              .out(sum_j)
-              .then("scale_add", {{"src", sum_j}, {"a", one_over_cols}, {"b", tl::kNormEps}})
-              .out(var_j)
-              .then("rsqrt", {{"src", var_j}})
-              .out(r_j)
-              .then("mul_bcast", {{"src_a", c_j}, {"src_b", r_j}})
-              .out(c_j)
-              .then("mul_cols", {{"src_a", c_j}, {"src_b", gamma}})
-              .out(c_j)
-              .then("add_cols", {{"src_a", c_j}, {"src_b", beta}})
-              .out(y));
-    } else {
-      tl.rsum(x, sum_j);
-      tl.scale(sum_j, one_over_cols, mean_j);
-      tl.sub_bcast(x, mean_j, c_j);
-      tl.square(c_j, sq_j);
-      tl.rsum(sq_j, sum_j);
-      tl.scale_add(sum_j, one_over_cols, tl::kNormEps, var_j);
-      tl.rsqrt(var_j, r_j);
-      tl.mul_bcast(c_j, r_j, c_j);
-      tl.mul_cols(c_j, gamma, c_j);
-      tl.add_cols(c_j, beta, y);
-    }
+    return std::vector<RowStep>{
+        {"rsum", {{"src", x}}, sum_j},
+        {"scale", {{"src", sum_j}, {"value", one_over_cols}}, mean_j},
+        {"sub_bcast", {{"src_a", x}, {"src_b", mean_j}}, c_j},
+        {"square", {{"src", c_j}}, sq_j},
+        {"rsum", {{"src", sq_j}}, sum_j},
+        {"scale_add", {{"src", sum_j}, {"a", one_over_cols}, {"b", tl::kNormEps}}, var_j},
+        {"rsqrt", {{"src", var_j}}, r_j},
+        {"mul_bcast", {{"src_a", c_j}, {"src_b", r_j}}, c_j},
+        {"mul_cols", {{"src_a", c_j}, {"src_b", gamma}}, c_j},
+        {"add_cols", {{"src_a", c_j}, {"src_b", beta}}, y}};
   });
 }
 
-Instance make(const Parameters& parameters, const tl::Target&) {
-  const RowBlocks p = row_blocks_of(parameters);
+Instance make(const Parameters& parameters, const tl::Target& target) {
+  const RowBlocks p = row_blocks_of("layernorm", parameters, target);
   Instance instance;
-  instance.tensors = {row_block_tensor(p, "x", Direction::in),
-                      {"gamma", {p.cols}, {p.cols}, tl::f16, Direction::in},
-                      {"beta", {p.cols}, {p.cols}, tl::f16, Direction::in},
-                      row_block_tensor(p, "out", Direction::out)};
+  instance.tensors = {matrix("x", p.rows, p.cols, Direction::in), vector("gamma", p.cols),
+                      vector("beta", p.cols), matrix("out", p.rows, p.cols, Direction::out)};
   instance.body = [p](tl::Context& tl, const std::vector<tl::Tensor>& bound) { run(tl, p, bound); };
   instance.reference = [p](const HostTensors& inputs) {
     return checked("out", normalized(exact(inputs.at("x")), {p.rows, p.cols, inputs.at("gamma"),

@@ -5,8 +5,9 @@
 
 namespace kernbench::kernels {
 
-/// (x - mean) * gamma / sqrt(variance + tl::kNormEps) + beta of each row of x [rows, cols], f16,
-/// streamed in blocks of rows: as one MATH composite a block, or as ten simple commands.
+/// (x - mean) * gamma / sqrt(variance + tl::kNormEps) + beta of each row of x [rows, cols], f16, in
+/// blocks of rows: as one MATH composite a block, which may read x itself (R5.5), or as ten simple
+/// commands.
 Kernel layernorm();
 
 }  // namespace kernbench::kernels

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/linear_gelu_norm.hpp"
 
-#include <cmath>
-
 #include "kernels/error_bound.hpp"
-#include "kernels/gemm.hpp"
+#include "kernels/shapes.hpp"
 
 namespace kernbench::kernels {
 namespace {
@@ -48,31 +46,20 @@ void run(tl::Context& tl, const LinearNorm& p, const std::vector<tl::Tensor>& bo
 }
 
 Reference reference(const LinearNorm& p, const HostTensors& inputs) {
-  const std::vector<double>& bias = inputs.at("bias");
   Bounded y = product(exact(inputs.at("x")), inputs.at("w"), p.m, p.k, p.n);
-  for (std::size_t i = 0; i < y.value.size(); ++i) {
-    y.value[i] += bias[i % bias.size()];
-    y.error[i] += kRoundF32 * std::abs(y.value[i]);
-  }
-  y = stored_in_f16(gelu(std::move(y)));
+  y = stored_in_f16(gelu(biased(std::move(y), inputs.at("bias"))));
   return checked("out", normalized(y, {p.m, p.n, inputs.at("gamma"), &inputs.at("beta"), true}));
 }
 
 Instance make(const Parameters& parameters, const tl::Target& target) {
   const LinearNorm p{parameters.integer("m"), parameters.integer("k"), parameters.integer("n"),
                      parameters.choice("variant") == "fused"};
-  const auto matrix = [](const char* name, Index rows, Index cols, Direction direction) {
-    return TensorSpec{name, {rows, cols}, {rows, cols}, tl::f16, direction};
-  };
-  const auto vector = [&](const char* name) {
-    return TensorSpec{name, {p.n}, {p.n}, tl::f16, Direction::in};
-  };
   Instance instance;
   instance.tensors = {matrix("x", p.m, p.k, Direction::in),
                       matrix("w", p.k, p.n, Direction::in),
-                      vector("bias"),
-                      vector("gamma"),
-                      vector("beta"),
+                      vector("bias", p.n),
+                      vector("gamma", p.n),
+                      vector("beta", p.n),
                       matrix("out", p.m, p.n, Direction::out)};
   instance.body = [p](tl::Context& tl, const std::vector<tl::Tensor>& bound) { run(tl, p, bound); };
   instance.reference = [p](const HostTensors& inputs) { return reference(p, inputs); };
@@ -83,20 +70,15 @@ Instance make(const Parameters& parameters, const tl::Target& target) {
 }  // namespace
 
 Kernel linear_gelu_norm() {
-  constexpr Index kMaxDim = Index{1} << 24;
   Kernel kernel;
   kernel.name = "linear_gelu_norm";
   kernel.summary = "x times streamed weights, bias, gelu, then the layer norm of the rows";
   kernel.parameters = {
-      {"variant",
-       "fused",
-       "one composite, or the norm as ten simple commands after the gemm",
-       0,
-       0,
-       {"fused", "split"}},
-      {"m", "8", "rows of x and out", 1, kMaxDim},
-      {"k", "256", "columns of x, rows of w", 1, kMaxDim},
-      {"n", "256", "columns of w and out: the row that is normalized", 1, kMaxDim},
+      choice("variant", "fused", "one composite, or the norm as ten simple commands after the gemm",
+             {"fused", "split"}),
+      integer("m", 8, "rows of x and out", 1, kMaxDim),
+      integer("k", 256, "columns of x, rows of w", 1, kMaxDim),
+      integer("n", 256, "columns of w and out: the row that is normalized", 1, kMaxDim),
   };
   kernel.make = make;
   return kernel;

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "kernels/error_bound.hpp"
-#include "kernels/gemm.hpp"
+#include "kernels/shapes.hpp"
 
 namespace kernbench::kernels {
 namespace {
@@ -56,9 +56,6 @@ Reference reference(const Mlp& p, const HostTensors& inputs) {
 Instance make(const Parameters& parameters, const tl::Target& target) {
   const Mlp p{parameters.integer("m"), parameters.integer("k"), parameters.integer("f"),
               parameters.choice("variant") == "fused"};
-  const auto matrix = [](const char* name, Index rows, Index cols, Direction direction) {
-    return TensorSpec{name, {rows, cols}, {rows, cols}, tl::f16, direction};
-  };
   Instance instance;
   instance.tensors = {matrix("x", p.m, p.k, Direction::in), matrix("wg", p.k, p.f, Direction::in),
                       matrix("wu", p.k, p.f, Direction::in), matrix("wd", p.f, p.k, Direction::in),
@@ -72,20 +69,16 @@ Instance make(const Parameters& parameters, const tl::Target& target) {
 }  // namespace
 
 Kernel mlp() {
-  constexpr Index kMaxDim = Index{1} << 24;
   Kernel kernel;
   kernel.name = "mlp";
   kernel.summary = "gated feed-forward: gate, up, silu * product, down, weights streamed";
   kernel.parameters = {
-      {"variant",
-       "fused",
-       "silu and product as epilogues of the gemms, or as simple commands between them",
-       0,
-       0,
-       {"fused", "split"}},
-      {"m", "8", "rows of x and out: tokens", 1, kMaxDim},
-      {"k", "128", "columns of x and out: the model's width", 1, kMaxDim},
-      {"f", "512", "columns of wg and wu, rows of wd: the hidden width", 1, kMaxDim},
+      choice("variant", "fused",
+             "silu and product as epilogues of the gemms, or as simple commands between them",
+             {"fused", "split"}),
+      integer("m", 8, "rows of x and out: tokens", 1, kMaxDim),
+      integer("k", 128, "columns of x and out: the model's width", 1, kMaxDim),
+      integer("f", 512, "columns of wg and wu, rows of wd: the hidden width", 1, kMaxDim),
   };
   kernel.make = make;
   return kernel;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
+#include <limits>
 #include <stdexcept>
 
 #include "kernels/kernel.hpp"
@@ -14,12 +14,32 @@
 namespace kernbench::kernels {
 namespace {
 
-std::optional<Index> parse_integer(const std::string& text) {
+/// What a text says, if it is an integer of the range; else what is wrong with it.
+struct Integer {
   Index value = 0;
+  std::string_view fault;  // empty: nothing
+};
+
+Integer parse_integer(const std::string& text, Index min, Index max) {
+  Integer integer;
   const char* end = text.data() + text.size();
-  const auto [last, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || last != end) return std::nullopt;
-  return value;
+  const auto [last, error] = std::from_chars(text.data(), end, integer.value);
+  if (last != end || error == std::errc::invalid_argument) {
+    integer.fault = "no integer";
+  } else if (error != std::errc() || integer.value < min || integer.value > max) {
+    integer.fault = "out of range";
+  }
+  return integer;
+}
+
+/// Of a value that has been checked.
+Index kept_integer(const std::string& text, std::string_view name) {
+  const Integer integer =
+      parse_integer(text, std::numeric_limits<Index>::min(), std::numeric_limits<Index>::max());
+  if (!integer.fault.empty()) {
+    throw std::logic_error(fmt::format("kernel parameter '{}' is {}", name, integer.fault));
+  }
+  return integer.value;
 }
 
 std::vector<std::string> split(const std::string& text) {
@@ -34,44 +54,42 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
-/// The list as it is kept: integers in their shortest form.
-std::string checked_list(std::string_view kernel, const Parameter& parameter,
-                         const std::string& value) {
-  std::vector<Index> entries;
-  for (const std::string& text : split(value)) {
-    const std::optional<Index> entry = parse_integer(text);
-    if (!entry || *entry < parameter.min || *entry > parameter.max) {
-      const std::string choices = parameter.choices.empty()
-                                      ? ""
-                                      : fmt::format("{}, or ", fmt::join(parameter.choices, ", "));
-      throw InputError(fmt::format(
-          "{}: {}={}: '{}' is {}; give {}integers from {} to {} separated "
-          "by commas{}",
-          kernel, parameter.name, value, text, entry ? "out of range" : "no integer", choices,
-          parameter.min, parameter.max, did_you_mean(value, parameter.choices)));
-    }
-    entries.push_back(*entry);
+/// What may be given.
+std::string allowed(const Parameter& parameter) {
+  const std::string choices = fmt::format("{}", fmt::join(parameter.choices, ", "));
+  if (parameter.list) {
+    return fmt::format("{}{}integers from {} to {} separated by commas", choices,
+                       choices.empty() ? "" : ", or ", parameter.min, parameter.max);
   }
-  return fmt::format("{}", fmt::join(entries, ","));
+  if (!choices.empty()) return "one of " + choices;
+  return fmt::format("an integer from {} to {}", parameter.min, parameter.max);
 }
 
 /// The value as it is kept: integers in their shortest form.
 std::string checked(std::string_view kernel, const Parameter& parameter, const std::string& value) {
-  if (value == parameter.default_value) return value;
+  const auto refuse = [&](const std::string& what) {
+    throw InputError(fmt::format("{}: {}={}{}", kernel, parameter.name, value, what));
+  };
+  if (value.empty()) {
+    refuse(fmt::format(" is empty; give {}, or leave it away", allowed(parameter)));
+  }
   const std::vector<std::string>& choices = parameter.choices;
   if (std::find(choices.begin(), choices.end(), value) != choices.end()) return value;
-  if (parameter.list) return checked_list(kernel, parameter, value);
-  if (!choices.empty()) {
-    throw InputError(fmt::format("{}: {}={} is not one of {}{}", kernel, parameter.name, value,
-                                 fmt::join(choices, ", "), did_you_mean(value, choices)));
+  if (!choices.empty() && !parameter.list) {
+    refuse(fmt::format(" is not {}{}", allowed(parameter), did_you_mean(value, choices)));
   }
-  const std::optional<Index> integer = parse_integer(value);
-  if (!integer || *integer < parameter.min || *integer > parameter.max) {
-    throw InputError(fmt::format("{}: {}={} is {}; give an integer from {} to {}", kernel,
-                                 parameter.name, value, integer ? "out of range" : "no integer",
-                                 parameter.min, parameter.max));
+  std::vector<Index> integers;
+  for (const std::string& text : parameter.list ? split(value) : std::vector{value}) {
+    const Integer integer = parse_integer(text, parameter.min, parameter.max);
+    if (!integer.fault.empty()) {
+      const bool one_word = text == value;  // else a choice is no remedy
+      refuse(fmt::format("{} is {}; give {}{}", parameter.list ? fmt::format(": '{}'", text) : "",
+                         integer.fault, allowed(parameter),
+                         one_word ? did_you_mean(value, choices) : ""));
+    }
+    integers.push_back(integer.value);
   }
-  return std::to_string(*integer);
+  return fmt::format("{}", fmt::join(integers, ","));
 }
 
 const std::string& value_of(const std::vector<std::pair<std::string, std::string>>& values,
@@ -83,6 +101,46 @@ const std::string& value_of(const std::vector<std::pair<std::string, std::string
 }
 
 }  // namespace
+
+Parameter Parameter::gives_way_to(std::string other) const {
+  Parameter parameter = *this;
+  parameter.alternative = std::move(other);
+  return parameter;
+}
+
+Parameter integer(std::string name, Index default_value, std::string meaning, Index min,
+                  Index max) {
+  Parameter parameter = optional_integer(std::move(name), std::move(meaning), min, max);
+  parameter.default_value = std::to_string(default_value);
+  return parameter;
+}
+
+Parameter optional_integer(std::string name, std::string meaning, Index min, Index max) {
+  Parameter parameter;
+  parameter.name = std::move(name);
+  parameter.meaning = std::move(meaning);
+  parameter.min = min;
+  parameter.max = max;
+  return parameter;
+}
+
+Parameter choice(std::string name, std::string default_value, std::string meaning,
+                 std::vector<std::string> choices) {
+  Parameter parameter;
+  parameter.name = std::move(name);
+  parameter.default_value = std::move(default_value);
+  parameter.meaning = std::move(meaning);
+  parameter.choices = std::move(choices);
+  return parameter;
+}
+
+Parameter list(std::string name, std::string meaning, Index min, Index max,
+               std::vector<std::string> choices) {
+  Parameter parameter = optional_integer(std::move(name), std::move(meaning), min, max);
+  parameter.choices = std::move(choices);
+  parameter.list = true;
+  return parameter;
+}
 
 const Parameter* find_parameter(const std::vector<Parameter>& declared, std::string_view name) {
   const auto found = std::find_if(declared.begin(), declared.end(),
@@ -114,7 +172,7 @@ Parameters::Parameters(std::string_view kernel, const std::vector<Parameter>& de
   for (std::size_t i = 0; i < declared.size(); ++i) {
     const Parameter& parameter = declared[i];
     const bool is_given = std::find(given.begin(), given.end(), parameter.name) != given.end();
-    if (!parameter.unless.empty() && !is_given && has_value(parameter.unless)) {
+    if (!parameter.alternative.empty() && !is_given && has_value(parameter.alternative)) {
       values_[i].second.clear();
     }
   }
@@ -123,9 +181,7 @@ Parameters::Parameters(std::string_view kernel, const std::vector<Parameter>& de
 bool Parameters::has_value(std::string_view name) const { return !value_of(values_, name).empty(); }
 
 Index Parameters::integer(std::string_view name) const {
-  const std::optional<Index> value = parse_integer(value_of(values_, name));
-  if (!value) throw std::logic_error(fmt::format("kernel parameter '{}' is no integer", name));
-  return *value;
+  return kept_integer(value_of(values_, name), name);
 }
 
 const std::string& Parameters::choice(std::string_view name) const {
@@ -136,11 +192,16 @@ std::vector<Index> Parameters::list(std::string_view name) const {
   std::vector<Index> entries;
   if (!has_value(name)) return entries;
   for (const std::string& text : split(value_of(values_, name))) {
-    const std::optional<Index> entry = parse_integer(text);
-    if (!entry) throw std::logic_error(fmt::format("kernel parameter '{}' is no list", name));
-    entries.push_back(*entry);
+    entries.push_back(kept_integer(text, name));
   }
   return entries;
+}
+
+DType Parameters::dtype(std::string_view name) const {
+  for (const command::DTypeInfo& info : command::kDTypes) {
+    if (info.name == choice(name)) return info.dtype;
+  }
+  throw std::logic_error(fmt::format("kernel parameter '{}' is no dtype", name));
 }
 
 }  // namespace kernbench::kernels

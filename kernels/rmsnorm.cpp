@@ -3,6 +3,7 @@
 
 #include "kernels/error_bound.hpp"
 #include "kernels/row_blocks.hpp"
+#include "kernels/shapes.hpp"
 
 namespace kernbench::kernels {
 namespace {
@@ -19,37 +20,21 @@ void run(tl::Context& tl, const RowBlocks& p, const std::vector<tl::Tensor>& bou
     const Index rows = x.shape().rows();
     const auto t_j = t.first({rows, p.cols});
     const auto ss_j = ss.first({rows}), ms_j = ms.first({rows}), r_j = r.first({rows});
-    if (p.fused) {
-      tl.composite(
-          tl::math("square", {{"src", x}})
-              .out(t_j)
-              .then("rsum", {{"src", t_j}})
-              .out(ss_j)
-              .then("scale_add", {{"src", ss_j}, {"a", one_over_cols}, {"b", tl::kNormEps}})
-              .out(ms_j)
-              .then("rsqrt", {{"src", ms_j}})
-              .out(r_j)
-              .then("mul_bcast", {{"src_a", x}, {"src_b", r_j}})
-              .out(t_j)
-              .then("mul_cols", {{"src_a", t_j}, {"src_b", gamma}})
-              .out(y));
-    } else {
-      tl.square(x, t_j);
-      tl.rsum(t_j, ss_j);
-      tl.scale_add(ss_j, one_over_cols, tl::kNormEps, ms_j);
-      tl.rsqrt(ms_j, r_j);
-      tl.mul_bcast(x, r_j, t_j);
-      tl.mul_cols(t_j, gamma, y);
-    }
+    return std::vector<RowStep>{
+        {"square", {{"src", x}}, t_j},
+        {"rsum", {{"src", t_j}}, ss_j},
+        {"scale_add", {{"src", ss_j}, {"a", one_over_cols}, {"b", tl::kNormEps}}, ms_j},
+        {"rsqrt", {{"src", ms_j}}, r_j},
+        {"mul_bcast", {{"src_a", x}, {"src_b", r_j}}, t_j},
+        {"mul_cols", {{"src_a", t_j}, {"src_b", gamma}}, y}};
   });
 }
 
-Instance make(const Parameters& parameters, const tl::Target&) {
-  const RowBlocks p = row_blocks_of(parameters);
+Instance make(const Parameters& parameters, const tl::Target& target) {
+  const RowBlocks p = row_blocks_of("rmsnorm", parameters, target);
   Instance instance;
-  instance.tensors = {row_block_tensor(p, "x", Direction::in),
-                      {"gamma", {p.cols}, {p.cols}, tl::f16, Direction::in},
-                      row_block_tensor(p, "out", Direction::out)};
+  instance.tensors = {matrix("x", p.rows, p.cols, Direction::in), vector("gamma", p.cols),
+                      matrix("out", p.rows, p.cols, Direction::out)};
   instance.body = [p](tl::Context& tl, const std::vector<tl::Tensor>& bound) { run(tl, p, bound); };
   instance.reference = [p](const HostTensors& inputs) {
     return checked("out", normalized(exact(inputs.at("x")),

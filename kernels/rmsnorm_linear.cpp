@@ -2,7 +2,7 @@
 #include "kernels/rmsnorm_linear.hpp"
 
 #include "kernels/error_bound.hpp"
-#include "kernels/gemm.hpp"
+#include "kernels/shapes.hpp"
 
 namespace kernbench::kernels {
 namespace {
@@ -48,12 +48,9 @@ Instance make(const Parameters& parameters, const tl::Target& target) {
   const NormLinear p{parameters.integer("m"), parameters.integer("k"), parameters.integer("n"),
                      parameters.choice("variant") == "fused", parameters.choice("out") == "hbm"};
   Instance instance;
-  instance.tensors = {{"x", {p.m, p.k}, {p.m, p.k}, tl::f16, Direction::in},
-                      {"gamma", {p.k}, {p.k}, tl::f16, Direction::in},
-                      {"w", {p.k, p.n}, {p.k, p.n}, tl::f16, Direction::in}};
-  if (p.out_in_hbm) {
-    instance.tensors.push_back({"out", {p.m, p.n}, {p.m, p.n}, tl::f16, Direction::out});
-  }
+  instance.tensors = {matrix("x", p.m, p.k, Direction::in), vector("gamma", p.k),
+                      matrix("w", p.k, p.n, Direction::in)};
+  if (p.out_in_hbm) instance.tensors.push_back(matrix("out", p.m, p.n, Direction::out));
   instance.body = [p](tl::Context& tl, const std::vector<tl::Tensor>& bound) { run(tl, p, bound); };
   instance.reference = [p](const HostTensors& inputs) { return reference(p, inputs); };
   instance.tiles = gemm_tiles(target, p.m, p.k, p.n);
@@ -63,21 +60,17 @@ Instance make(const Parameters& parameters, const tl::Target& target) {
 }  // namespace
 
 Kernel rmsnorm_linear() {
-  constexpr Index kMaxDim = Index{1} << 24;
   Kernel kernel;
   kernel.name = "rmsnorm_linear";
   kernel.summary = "root-mean-square norm of x, times streamed weights";
   kernel.parameters = {
-      {"variant",
-       "fused",
-       "one composite, or the norm as six simple commands before the gemm",
-       0,
-       0,
-       {"fused", "split"}},
-      {"m", "8", "rows of x and out", 1, kMaxDim},
-      {"k", "256", "columns of x, rows of w", 1, kMaxDim},
-      {"n", "256", "columns of w and out", 1, kMaxDim},
-      {"out", "hbm", "where the result goes", 0, 0, {"tcm", "hbm"}},
+      choice("variant", "fused",
+             "one composite, or the norm as six simple commands before the gemm",
+             {"fused", "split"}),
+      integer("m", 8, "rows of x and out", 1, kMaxDim),
+      integer("k", 256, "columns of x, rows of w", 1, kMaxDim),
+      integer("n", 256, "columns of w and out", 1, kMaxDim),
+      choice("out", "hbm", "where the result goes", {"tcm", "hbm"}),
   };
   kernel.make = make;
   return kernel;

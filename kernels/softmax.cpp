@@ -7,6 +7,7 @@
 
 #include "kernels/error_bound.hpp"
 #include "kernels/row_blocks.hpp"
+#include "kernels/shapes.hpp"
 
 namespace kernbench::kernels {
 namespace {
@@ -18,21 +19,10 @@ void run(tl::Context& tl, const RowBlocks& p, const std::vector<tl::Tensor>& bou
   stream_rows(tl, p, bound[0], bound[1], [&](const tl::Tensor& x, const tl::Tensor& y) {
     const Index rows = x.shape().rows();
     const auto m_j = m.first({rows}), l_j = l.first({rows}), e_j = e.first({rows, p.cols});
-    if (p.fused) {
-      tl.composite(tl::math("rmax", {{"src", x}})
-                       .out(m_j)
-                       .then("exp_diff", {{"src_a", x}, {"src_b", m_j}})
-                       .out(e_j)
-                       .then("rsum", {{"src", e_j}})
-                       .out(l_j)
-                       .then("div_bcast", {{"src_a", e_j}, {"src_b", l_j}})
-                       .out(y));
-    } else {
-      tl.rmax(x, m_j);
-      tl.exp_diff(x, m_j, e_j);
-      tl.rsum(e_j, l_j);
-      tl.div_bcast(e_j, l_j, y);
-    }
+    return std::vector<RowStep>{{"rmax", {{"src", x}}, m_j},
+                                {"exp_diff", {{"src_a", x}, {"src_b", m_j}}, e_j},
+                                {"rsum", {{"src", e_j}}, l_j},
+                                {"div_bcast", {{"src_a", e_j}, {"src_b", l_j}}, y}};
   });
 }
 
@@ -63,11 +53,12 @@ Reference reference(const RowBlocks& p, const HostTensors& inputs) {
   return checked("out", stored_in_f16(std::move(out)));
 }
 
-Instance make(const Parameters& parameters, const tl::Target&) {
-  const RowBlocks p = row_blocks_of(parameters);
+Instance make(const Parameters& parameters, const tl::Target& target) {
+  const RowBlocks p = row_blocks_of("softmax", parameters, target);
   Instance instance;
-  instance.tensors = {row_block_tensor(p, "x", Direction::in),
-                      row_block_tensor(p, "out", Direction::out)};
+  instance.tensors = {matrix("x", p.rows, p.cols, Direction::in),
+                      matrix("out", p.rows, p.cols, Direction::out)};
+  instance.tensors[0].domain = Domain::masked;
   instance.body = [p](tl::Context& tl, const std::vector<tl::Tensor>& bound) { run(tl, p, bound); };
   instance.reference = [p](const HostTensors& inputs) { return reference(p, inputs); };
   instance.tiles = static_cast<std::uint64_t>(p.count());

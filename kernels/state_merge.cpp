@@ -2,12 +2,12 @@
 #include "kernels/state_merge.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
 
 #include "kernels/error_bound.hpp"
+#include "kernels/shapes.hpp"
 
 namespace kernbench::kernels {
 namespace {
@@ -23,10 +23,6 @@ struct Merge {
 struct State {
   tl::Tensor m, l, O;
 };
-State make_state(tl::Context& tl, const Merge& p) {
-  return {tl.empty({p.rows}, tl::f32), tl.empty({p.rows}, tl::f32),
-          tl.empty({p.rows, p.d}, tl::f32)};
-}
 void load(tl::Context& tl, const Merge& p, const std::vector<tl::Tensor>& bound, Index part,
           const State& state) {
   tl.load(bound[0].cols(part * p.rows, p.rows), state.m);
@@ -35,10 +31,10 @@ void load(tl::Context& tl, const Merge& p, const std::vector<tl::Tensor>& bound,
 }
 
 /// The recipe as nine simple commands.
-struct SimpleMerge {
+struct SplitMerge {
   tl::Tensor mn, ca, cb, t, u;
 
-  SimpleMerge(tl::Context& tl, const Merge& p)
+  SplitMerge(tl::Context& tl, const Merge& p)
       : mn(tl.empty({p.rows}, tl::f32).named("mn")),
         ca(tl.empty({p.rows}, tl::f32).named("ca")),
         cb(tl.empty({p.rows}, tl::f32).named("cb")),
@@ -61,14 +57,13 @@ struct SimpleMerge {
 /// A chain: part after part into the first. The next part is loaded while one is merged; with three
 /// slots its load does not wait for the merge that has just been issued.
 void run(tl::Context& tl, const Merge& p, const std::vector<tl::Tensor>& bound) {
-  State state = make_state(tl, p);
-  state = {state.m.named("m"), state.l.named("l"), state.O.named("O")};
-  const std::array<State, 3> slots{make_state(tl, p), make_state(tl, p), make_state(tl, p)};
-  const auto slot = [&](Index part) -> const State& {
-    return slots[static_cast<std::size_t>(part) % slots.size()];
-  };
-  std::optional<SimpleMerge> simple;
-  if (!p.fused) simple.emplace(tl, p);
+  const State state{tl.empty({p.rows}, tl::f32).named("m"), tl.empty({p.rows}, tl::f32).named("l"),
+                    tl.empty({p.rows, p.d}, tl::f32).named("O")};
+  const auto m = tl.ring<3>({p.rows}, tl::f32, "m"), l = tl.ring<3>({p.rows}, tl::f32, "l");
+  const auto O = tl.ring<3>({p.rows, p.d}, tl::f32, "O");
+  const auto slot = [&](Index part) { return State{m[part], l[part], O[part]}; };
+  std::optional<SplitMerge> split;
+  if (!p.fused) split.emplace(tl, p);
   load(tl, p, bound, 0, state);
   tl.wait({state.m, state.l, state.O});
   {
@@ -76,9 +71,9 @@ void run(tl::Context& tl, const Merge& p, const std::vector<tl::Tensor>& bound) 
     load(tl, p, bound, 1, slot(1));
     for (Index part = 1; part < p.parts; ++part) {
       if (part + 1 < p.parts) load(tl, p, bound, part + 1, slot(part + 1));
-      const State& other = slot(part);
-      if (simple) {
-        simple->issue(tl, state, other);
+      const State other = slot(part);
+      if (split) {
+        split->issue(tl, state, other);
       } else {
         tl.composite(
             tl::recipe(tl::state_merge(state.m, state.l, state.O, other.m, other.l, other.O)));
@@ -120,13 +115,19 @@ Reference reference(const Merge& p, const HostTensors& inputs) {
         out.error[row * d + c] += kRoundF32 * part_roundings * std::abs(term);
       }
     }
+    const double sum = merged_l[row];
     for (std::size_t c = row * d; c < (row + 1) * d; ++c) {
-      out.value[c] /= merged_l[row];
-      out.error[c] = out.error[c] / merged_l[row] +
-                     kRoundF32 * l_roundings / merged_l[row] * std::abs(out.value[c]);
+      if (sum == 0) {  // as div_bcast has it
+        out.value[c] = out.error[c] = 0;
+        continue;
+      }
+      out.value[c] /= sum;
+      out.error[c] =
+          (out.error[c] + kRoundF32 * l_roundings * std::abs(out.value[c])) / std::abs(sum);
     }
   }
   Reference result = checked("out", stored_in_f16(std::move(out)));
+  result.outputs.emplace("merged_m", std::move(merged_m));
   result.outputs.emplace("merged_l", std::move(merged_l));
   return result;
 }
@@ -136,10 +137,10 @@ Instance make(const Parameters& parameters, const tl::Target&) {
                 parameters.choice("variant") == "fused"};
   Instance instance;
   instance.tensors = {
-      {"m", {p.parts, p.rows}, {p.parts * p.rows}, tl::f32, Direction::in},
+      {"m", {p.parts, p.rows}, {p.parts * p.rows}, tl::f32, Direction::in, Domain::masked},
       {"l", {p.parts, p.rows}, {p.parts * p.rows}, tl::f32, Direction::in, Domain::at_least_one},
       {"O", {p.parts, p.rows, p.d}, {p.parts * p.rows, p.d}, tl::f32, Direction::in},
-      {"out", {p.rows, p.d}, {p.rows, p.d}, tl::f16, Direction::out}};
+      matrix("out", p.rows, p.d, Direction::out)};
   instance.body = [p](tl::Context& tl, const std::vector<tl::Tensor>& bound) { run(tl, p, bound); };
   instance.reference = [p](const HostTensors& inputs) { return reference(p, inputs); };
   instance.tiles = static_cast<std::uint64_t>(p.parts - 1);
@@ -153,15 +154,11 @@ Kernel state_merge() {
   kernel.name = "state_merge";
   kernel.summary = "merges the partial softmax states of a split decode";
   kernel.parameters = {
-      {"parts", "4", "partial states of the same rows", 2, 65536},
-      {"rows", "8", "rows of a state", 1, 65536},
-      {"d", "128", "entries of a row of O", 1, 65536},
-      {"variant",
-       "fused",
-       "a merge as one composite, or as nine simple commands",
-       0,
-       0,
-       {"fused", "simple"}},
+      integer("parts", 4, "partial states of the same rows", 2, 65536),
+      integer("rows", 8, "rows of a state", 1, 65536),
+      integer("d", 128, "entries of a row of O", 1, 65536),
+      choice("variant", "fused", "a merge as one composite, or as nine simple commands",
+             {"fused", "split"}),
   };
   kernel.make = make;
   return kernel;

@@ -44,11 +44,7 @@ class Pe : public sc_core::sc_module {
   void set_hazard_checker(record::HazardChecker* checker) { context_.hazards = checker; }
   /// Compute numbers as well. Times are the same either way (R8.3).
   void set_data_mode(bool on) { context_.data = on; }
-  /// Lets stages of PE_TCM, PE_GEMM and PE_MATH take longer than the model says, by that many ps:
-  /// to show that results do not depend on times.
-  void set_extra_delay(std::function<std::uint64_t(const StageTransaction&)> delay) {
-    context_.extra_delay = std::move(delay);
-  }
+  void set_test_hooks(TestHooks hooks) { context_.set_test_hooks(std::move(hooks)); }
 
   /// The kernel has returned and nothing is in flight.
   bool idle() const { return cpu.idle() && scheduler.idle(); }
@@ -59,7 +55,6 @@ class Pe : public sc_core::sc_module {
   std::uint32_t index() const { return context_.index; }
   /// Contents of TCM; meaningful in data mode.
   const arch::Storage& tcm_storage() const { return context_.tcm; }
-  arch::Storage& tcm_storage() { return context_.tcm; }
 
   /// Registers the state of every engine in a user's own waveform file. SystemC polls each variable
   /// at every time step: trace few PEs.

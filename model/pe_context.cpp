@@ -53,8 +53,10 @@ void PeContext::record(const StageTransaction& stage, arch::Engine engine, std::
     row.tile = spec.tile;
     if (const arch::Slice* operand = shown_operand(spec)) {
       row.operand = command::to_string(operand->name);
-      // An output tile for HBM has no TCM address of its own while PE_TCM stores it.
-      row.has_addr = spec.kind != arch::StageKind::store || operand->addr >= command::kTcmBase;
+      // A tile or chunk for HBM has no address before its DMA_WRITE.
+      const bool dma =
+          spec.kind == arch::StageKind::dma_read || spec.kind == arch::StageKind::dma_write;
+      row.has_addr = dma || operand->addr >= command::kTcmBase;
       row.addr = row.has_addr ? operand->addr : 0;
     }
   }

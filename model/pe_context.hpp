@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "model/arch/config.hpp"
 #include "model/arch/storage.hpp"
@@ -15,6 +16,15 @@
 #include "tlm_if/transactions.hpp"
 
 namespace kernbench {
+
+/// For tests of the model, not of a modelled PE: neither a feature nor a parameter of it.
+struct TestHooks {
+  /// Ps that each dispatch, DMA setup, and stage of PE_TCM, PE_GEMM and PE_MATH takes on top of the
+  /// model's time, asked for at its start: to show that results do not depend on times. None: 0.
+  std::function<std::uint64_t()> extra_delay = {};
+  /// What bytes of TCM read as that nobody has written: 0xff makes NaNs of them in every dtype.
+  std::uint8_t unwritten_tcm = 0;
+};
 
 /// What the modules of one PE share. Owned by Pe.
 struct PeContext {
@@ -44,11 +54,17 @@ struct PeContext {
   record::Recorder* recorder = nullptr;      ///< none: nothing is recorded
   record::HazardChecker* hazards = nullptr;  ///< none: nothing is checked
   bool data = false;
-  /// Adds that many ps to a stage of PE_TCM, PE_GEMM or PE_MATH; none: the model's own times.
-  std::function<std::uint64_t(const StageTransaction&)> extra_delay;
+  void set_test_hooks(TestHooks hooks) {
+    tcm.set_unwritten(hooks.unwritten_tcm);
+    extra_delay_ = std::move(hooks.extra_delay);
+  }
+  /// In ps; 0 without test hooks.
+  std::uint64_t extra_delay() const { return extra_delay_ ? extra_delay_() : 0; }
 
  private:
   void check_begin(StageTransaction& stage);
+
+  std::function<std::uint64_t()> extra_delay_;
 };
 
 /// Order of the components of a PE within a settle phase.

@@ -124,7 +124,8 @@ void PeCpu::dispatch(const CommandTransaction& command) {
   totals_.logical_bytes += bytes;
   const std::uint64_t start = pe_.time.now();
   const std::uint64_t time =
-      overhead != nullptr ? pe_.timing.cycles(overhead->cycles) : pe_.timing.dispatch(bytes);
+      (overhead != nullptr ? pe_.timing.cycles(overhead->cycles) : pe_.timing.dispatch(bytes)) +
+      pe_.extra_delay();
   for (std::size_t i = 0; i < regions_.size(); ++i) {
     if ((command.regions >> i & 1) == 0) continue;
     Region& region = regions_[i];

@@ -98,12 +98,17 @@ void PeDma::grant(Channel& channel, StageTransaction& stage) {
     }
   }
   send_backward(stage_in, stage, tlm::END_REQ);
-  if (pe_.timing.dma_setup() == 0) {
+  const arch::Picoseconds setup = pe_.timing.dma_setup() + pe_.extra_delay();
+  if (setup == 0) {
     request_burst(channel);
     return;
   }
-  if (setups_.empty()) setup_event_.notify(pe_.time.to_sc_time(pe_.timing.dma_setup()));
-  setups_.push_back({stage.start + pe_.timing.dma_setup(), &channel});
+  const SetUp set_up{stage.start + setup, &channel};
+  const auto place =
+      std::upper_bound(setups_.begin(), setups_.end(), set_up,
+                       [](const SetUp& x, const SetUp& y) { return x.time < y.time; });
+  if (place == setups_.begin()) setup_event_.notify(pe_.time.to_sc_time(setup));
+  setups_.insert(place, set_up);
 }
 
 void PeDma::finish_setup() {

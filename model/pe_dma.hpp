@@ -69,7 +69,7 @@ class PeDma : public sc_core::sc_module,
 
   PeContext& pe_;
   std::array<Direction, 2> directions_;  // read, write
-  std::deque<SetUp> setups_;             // all last equally long: in time order
+  std::deque<SetUp> setups_;             // by time, those of one instant as granted
   sc_core::sc_event setup_event_;
 };
 

@@ -296,7 +296,7 @@ void PeScheduler::advance(StageTransaction& stage) {
       pump_tiles(flight);
       break;
     case StageKind::gemm: {
-      ++flight.gemm_done;
+      ++flight.computed;
       const Tile tile = plan.tile(stage.tile);
       if (plan.k_tile_ops() > 0) {
         StageTransaction& op = make_stage(flight, plan.k_tile_op(tile, 0), stage.tile, Key::k_tile);
@@ -314,7 +314,7 @@ void PeScheduler::advance(StageTransaction& stage) {
         after_accumulator_op(stage, flight, plan.tile(stage.tile));
         break;
       }
-      ++flight.gemm_done;
+      ++flight.computed;
       pump_chunks(flight);
       write_back(stage, flight);
       break;
@@ -337,7 +337,7 @@ void PeScheduler::start_tiles(Flight& flight) {
     return;
   }
   flight.next_credit = flight.next_fetch = flight.fetched = 0;
-  flight.next_gemm = flight.gemm_done = flight.added = flight.stored = 0;
+  flight.next_compute = flight.computed = flight.added = flight.stored = 0;
   flight.reads_open.assign(pe_.config.scheduler.tile_buffers, 0);
   if (flight.compute) flight.operands.resize(pe_.config.scheduler.tile_buffers);
   flight.accumulator = nullptr;
@@ -353,7 +353,7 @@ void PeScheduler::pump_tiles(Flight& flight) {
   };
 
   // Every tile that holds a credit offers its DMAs at once, a first (R6.3).
-  while (flight.next_credit < tiles && flight.next_credit - flight.gemm_done < buffers) {
+  while (flight.next_credit < tiles && flight.next_credit - flight.computed < buffers) {
     const Tile tile = plan.tile(flight.next_credit++);
     std::int32_t& reads = flight.reads_open[credit_of(tile.number)];
     reads = (plan.streams_a() ? 1 : 0) + (plan.streams_b() ? 1 : 0);
@@ -376,10 +376,10 @@ void PeScheduler::pump_tiles(Flight& flight) {
     offer(fetch);
   }
   // GEMM in tile order; a further K tile waits for the k_tile ops of the one before (R6.6).
-  while (flight.next_gemm < flight.fetched) {
-    const Tile tile = plan.tile(flight.next_gemm);
-    if (!tile.first_k && plan.k_tile_ops() > 0 && flight.added < flight.next_gemm) break;
-    ++flight.next_gemm;
+  while (flight.next_compute < flight.fetched) {
+    const Tile tile = plan.tile(flight.next_compute);
+    if (!tile.first_k && plan.k_tile_ops() > 0 && flight.added < flight.next_compute) break;
+    ++flight.next_compute;
     StageTransaction& gemm = make_stage(flight, plan.gemm(tile), tile.number, Key::gemm);
     if (flight.compute) {
       if (tile.first_k) {
@@ -398,7 +398,7 @@ void PeScheduler::pump_tiles(Flight& flight) {
 void PeScheduler::pump_chunks(Flight& flight) {
   const arch::Plan& plan = flight.plan;
   const std::int64_t buffers = pe_.config.scheduler.tile_buffers;
-  while (flight.next_credit < plan.tiles() && flight.next_credit - flight.gemm_done < buffers) {
+  while (flight.next_credit < plan.tiles() && flight.next_credit - flight.computed < buffers) {
     const Tile chunk = plan.tile(flight.next_credit++);
     flight.reads_open[static_cast<std::size_t>(chunk.number % buffers)] = plan.head_reads();
     for (std::int32_t i = 0; i < plan.head_reads(); ++i) {
@@ -407,9 +407,9 @@ void PeScheduler::pump_chunks(Flight& flight) {
                        chunk.number, i == 0 ? Key::dma_a : Key::dma_b));
     }
   }
-  while (flight.next_gemm < flight.next_credit &&
-         flight.reads_open[static_cast<std::size_t>(flight.next_gemm % buffers)] == 0) {
-    const Tile chunk = plan.tile(flight.next_gemm++);
+  while (flight.next_compute < flight.next_credit &&
+         flight.reads_open[static_cast<std::size_t>(flight.next_compute % buffers)] == 0) {
+    const Tile chunk = plan.tile(flight.next_compute++);
     offer(make_stage(flight, plan.head(chunk, buffer_of(flight, chunk.number)), chunk.number,
                      Key::output_tile));
   }
@@ -499,8 +499,7 @@ std::vector<std::string> PeScheduler::waiting() const {
                   "{}: command {} ({}) is in flight: {} of {} tiles have passed gemm, {} of "
                   "{} output tiles have been stored",
                   name(), flight->command->number, command::label(flight->command->command),
-                  flight->gemm_done, plan.tiles(), flight->stored,
-                  plan.m_tiles() * plan.n_tiles()));
+                  flight->computed, plan.tiles(), flight->stored, plan.m_tiles() * plan.n_tiles()));
   }
   for (const CommandTransaction* command : queue_) {
     lines.push_back(

@@ -47,13 +47,13 @@ class PeScheduler : public sc_core::sc_module,
     std::int32_t slot = -1;  ///< of the tile buffers, for a composite
     bool compute = false;
 
-    std::int64_t next_credit = 0;  ///< tiles that hold or held a credit
-    std::int64_t next_fetch = 0;   ///< tiles whose FETCH was offered
-    std::int64_t fetched = 0;      ///< tiles whose FETCH is done
-    std::int64_t next_gemm = 0;    ///< tiles whose GEMM, or streamed MATH head, was offered
-    std::int64_t gemm_done = 0;    ///< tiles whose GEMM or head is done: credits back
-    std::int64_t added = 0;        ///< tiles whose k_tile ops are done: the next K tile may add
-    std::int64_t stored = 0;       ///< output tiles that have left
+    std::int64_t next_credit = 0;   ///< tiles that hold or held a credit
+    std::int64_t next_fetch = 0;    ///< tiles whose FETCH was offered
+    std::int64_t fetched = 0;       ///< tiles whose FETCH is done
+    std::int64_t next_compute = 0;  ///< tiles whose GEMM or MATH head was offered
+    std::int64_t computed = 0;      ///< tiles whose GEMM or MATH head is done: credits back
+    std::int64_t added = 0;         ///< tiles whose k_tile ops are done: the next K tile may add
+    std::int64_t stored = 0;        ///< output tiles that have left
 
     std::vector<std::int32_t> reads_open;  ///< by credit: DMA reads under way
     std::vector<OperandTiles> operands;    ///< by credit

@@ -28,8 +28,7 @@ void ServerEngine::settle() {
   if (current_ != nullptr || queue_.empty()) return;
   StageTransaction& stage = queue_.pop();
   current_ = &stage;
-  arch::Picoseconds time = duration(stage.spec);
-  if (pe_.extra_delay) time += pe_.extra_delay(stage);
+  const arch::Picoseconds time = duration(stage.spec) + pe_.extra_delay();
   stage.start = pe_.time.now();
   stage.end = stage.done = stage.start + time;
   pe_.begin(stage);

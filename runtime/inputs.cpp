@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "model/arch/numerics.hpp"
@@ -18,6 +19,8 @@ namespace {
 
 using kernels::Direction;
 using kernels::TensorSpec;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// FNV-1a, 64 bit, over the bytes of the seed (little-endian) and of the name.
 std::uint64_t hash_of(std::uint64_t seed, const std::string& name) {
@@ -136,14 +139,16 @@ kernels::HostTensors checked_inputs(const std::vector<TensorSpec>& tensors,
           "missing",
           source, tensor.name, fmt::join(found.shape, ", "), fmt::join(tensor.file_shape, ", ")));
     }
-    const auto odd = std::find_if(found.values.begin(), found.values.end(),
-                                  [](double value) { return !std::isfinite(value); });
+    const bool masked = tensor.domain == kernels::Domain::masked;
+    const auto odd = std::find_if(found.values.begin(), found.values.end(), [&](double value) {
+      return !std::isfinite(value) && !(masked && value == -kInfinity);
+    });
     if (odd != found.values.end()) {
       const auto entry = static_cast<std::size_t>(odd - found.values.begin());
       throw InputError(fmt::format(
-          "{}: tensor '{}' has {} at {}; inputs are finite numbers, as the check against float64 "
-          "needs them; replace it",
-          source, tensor.name, *odd, place_of(entry, found.shape)));
+          "{}: tensor '{}' has {} at {}; its entries are finite numbers{}, as the check against "
+          "float64 needs them; replace it",
+          source, tensor.name, *odd, place_of(entry, found.shape), masked ? " or -inf" : ""));
     }
     inputs.emplace(tensor.name, found.values);
   }

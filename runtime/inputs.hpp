@@ -17,7 +17,8 @@ kernels::HostTensors synthetic_inputs(const std::vector<kernels::TensorSpec>& te
                                       std::uint64_t seed);
 
 /// The inputs of `tensors` as found in `given`, whose names, dtypes and shapes must be theirs; axes
-/// of size 1 may be missing. `source` names the file in messages. Throws InputError.
+/// of size 1 may be missing. Entries are of the tensor's domain. `source` names the file in
+/// messages. Throws InputError.
 kernels::HostTensors checked_inputs(const std::vector<kernels::TensorSpec>& tensors,
                                     const FileTensors& given, const std::string& source);
 

@@ -106,7 +106,14 @@ Launch::Launch(const kernels::Kernel& kernel, const Settings& settings,
   }
   DryRun dry_run(instance_.tensors);
   tl::Context context(target_, dry_run, recipes());
-  instance_.body(context, bound_tensors(context, instance_.tensors, addresses_));
+  try {
+    instance_.body(context, bound_tensors(context, instance_.tensors, addresses_));
+  } catch (const tl::ScratchExhausted& error) {
+    throw InputError(fmt::format("{}: {}, or enlarge pe.tcm.scratch_bytes", title(), error.what()),
+                     error.detail());
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}", title(), error.what()), error.detail());
+  }
   commands_ = dry_run.commands();
   scratch_peak_bytes_ = context.scratch_peak_bytes();
 }
@@ -133,10 +140,10 @@ std::vector<command::ByteRange> Launch::inputs() const {
   return ranges;
 }
 
-std::string Launch::title() const {
+std::string Launch::title(std::string_view without) const {
   std::string title = kernel_.name;
   for (const auto& [name, value] : parameters_.values()) {
-    if (!value.empty()) title += fmt::format(" {}={}", name, value);
+    if (!value.empty() && name != without) title += fmt::format(" {}={}", name, value);
   }
   return title;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,8 +42,8 @@ class Launch {
   std::vector<command::ByteRange> inputs() const;
   std::uint64_t commands() const { return commands_; }
   std::uint64_t scratch_peak_bytes() const { return scratch_peak_bytes_; }
-  /// `gqa_decode variant=opt2 g=8 ..`: every parameter with its value.
-  std::string title() const;
+  /// `gqa_decode variant=opt2 g=8 ..`: every parameter with its value, but for one.
+  std::string title(std::string_view without = {}) const;
 
  private:
   const tl::RecipeTable& recipes() const;

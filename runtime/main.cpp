@@ -201,6 +201,21 @@ std::optional<kernels::HostTensors> inputs_of(const Options& options, const Laun
 
 // --- the commands ---------------------------------------------------------------------------
 
+int fail(const Binary& binary, int code, const std::string& line, const std::string& detail = {}) {
+  std::cout.flush();
+  std::string one_line = line;
+  std::replace(one_line.begin(), one_line.end(), '\n', ' ');
+  fmt::print(std::cerr, "{}: {}\n", binary.name, one_line);
+  for (std::size_t begin = 0; begin < detail.size();) {
+    const std::size_t end = std::min(detail.find('\n', begin), detail.size());
+    fmt::print(std::cerr, "  {}\n", detail.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return code;
+}
+
+constexpr std::size_t kMaxHazardLines = 50;
+
 /// Tells on stderr of hazards: the first on a line complete by itself, then the others.
 void print_hazards(const Binary& binary, const RunResult& result) {
   const record::HazardFindings& found = *result.hazards;
@@ -209,10 +224,15 @@ void print_hazards(const Binary& binary, const RunResult& result) {
              lines.size(), lines.size() == 1 ? "" : "s", lines.front(),
              found.races.empty() ? "fill or load it first"
                                  : "let the later wait for the earlier, or give it other bytes");
-  for (std::size_t i = 1; i < lines.size(); ++i) fmt::print(std::cerr, "  {}\n", lines[i]);
+  const std::size_t shown = std::min(lines.size(), kMaxHazardLines);
+  for (std::size_t i = 1; i < shown; ++i) fmt::print(std::cerr, "  {}\n", lines[i]);
+  if (lines.size() > shown) {
+    fmt::print(std::cerr, "  and {} more; a smaller problem shows all of its own\n",
+               lines.size() - shown);
+  }
 }
 
-/// Tells on stderr of hazards, and which numbers are out of tolerance.
+/// Tells on stderr of hazards, which numbers are out of tolerance, and of a figure that cannot be.
 int verdict(const Binary& binary, const std::vector<RunResult>& results) {
   int code = kDone;
   for (const RunResult& result : results) {
@@ -229,6 +249,11 @@ int verdict(const Binary& binary, const std::vector<RunResult>& results) {
                binary.name, result.launch->title(), check.checked.name, check.checked.rms_rel_err,
                check.rms_rel_tolerance, check.checked.max_abs_err, check.max_abs_tolerance);
     code = kFailed;
+  }
+  for (const RunResult& result : results) {
+    if (!result.refused_figure.empty() && code == kDone) {
+      code = fail(binary, kRefused, result.refused_figure);
+    }
   }
   return code;
 }
@@ -280,8 +305,8 @@ Sweep sweep_of(const kernels::Kernel& kernel, const Settings& settings) {
     if (is_one_value || value.find(',') == std::string::npos) continue;
     if (!sweep.parameter.empty()) {
       throw InputError(
-          fmt::format("compare: {} and {} are both lists; give one list, and one value "
-                      "for every other parameter",
+          fmt::format("compare: {} and {} both have several values; give several to one, and one "
+                      "to every other parameter",
                       sweep.parameter, name));
     }
     sweep.parameter = name;
@@ -289,7 +314,8 @@ Sweep sweep_of(const kernels::Kernel& kernel, const Settings& settings) {
   }
   if (sweep.parameter.empty()) {
     throw InputError(
-        "compare: no parameter is a list; give one at least two values, as in variant=opt2,opt3");
+        "compare: no parameter has several values to compare; give two or more to one, as in "
+        "variant=opt2,opt3 (a list such as lengths=5,64 is one value)");
   }
   for (const std::string& value : sweep.values) {
     Settings run = settings;
@@ -330,8 +356,8 @@ int compare_command(const Binary& binary, const Options& options) {
   for (const std::string& value : sweep.values) {
     labels.push_back(fmt::format("{}={}", sweep.parameter, value));
   }
-  fmt::print("{} on {}, by {}\n\n{}\n", kernel.name, topology.name, sweep.parameter,
-             summary_table(results, labels));
+  fmt::print("{} on {}, by {}\n\n{}\n", launches.front().title(sweep.parameter), topology.name,
+             sweep.parameter, summary_table(results, labels));
   for (std::size_t i = 0; i < results.size(); ++i) {
     fmt::print("{}: {}\n", labels[i], bound_by(results[i]));
   }
@@ -439,6 +465,7 @@ class CommandLine {
   }
 
   int run(int argc, char** argv) {
+    refuse_flag_values({argv, argv + argc});
     try {
       app_.parse(argc, argv);
     } catch (const CLI::Success& help) {
@@ -498,6 +525,19 @@ class CommandLine {
     const std::vector<CLI::App*> given = app_.get_subcommands();
     const std::string command = given.empty() ? "" : given.front()->get_name() + " ";
     return fmt::format("see {} {}--help", binary_.name, command);
+  }
+
+  /// The parser's own message would not tell what to write.
+  static void refuse_flag_values(const std::vector<std::string>& arguments) {
+    for (const std::string& argument : arguments) {
+      for (const std::string flag : {"--data", "--check-hazards"}) {
+        if (argument.rfind(flag + '=', 0) != 0) continue;
+        throw InputError(
+            fmt::format("{0} takes no value, and '{1}' is given; write {0} to turn it "
+                        "on, or leave it away",
+                        flag, argument.substr(flag.size() + 1)));
+      }
+    }
   }
 
   /// An empty value is a mistake in a script: an option that is not wanted is left out.
@@ -563,19 +603,6 @@ void on_report(const sc_core::sc_report& report, const sc_core::sc_actions& acti
     rest &= ~static_cast<sc_core::sc_actions>(sc_core::SC_DISPLAY);
   }
   sc_core::sc_report_handler::default_handler(report, rest);
-}
-
-int fail(const Binary& binary, int code, const std::string& line, const std::string& detail = {}) {
-  std::cout.flush();
-  std::string one_line = line;
-  std::replace(one_line.begin(), one_line.end(), '\n', ' ');
-  fmt::print(std::cerr, "{}: {}\n", binary.name, one_line);
-  for (std::size_t begin = 0; begin < detail.size();) {
-    const std::size_t end = std::min(detail.find('\n', begin), detail.size());
-    fmt::print(std::cerr, "  {}\n", detail.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return code;
 }
 
 int fail_for_memory(const Binary& binary) {

@@ -11,10 +11,31 @@
 namespace kernbench::runtime {
 namespace {
 
+/// Infinite entries, which no error is relative to, count as 0.
 double rms(const std::vector<double>& values) {
   double sum = 0;
-  for (const double value : values) sum += value * value;
+  for (const double value : values) sum += std::isinf(value) ? 0 : value * value;
   return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+/// A mistake in the kernel's reference would make every result pass or every one fail.
+void check_reference(const kernels::Reference& reference) {
+  for (const auto& [name, expected] : reference.outputs) {
+    const bool checked = name == reference.checked;
+    const auto odd = std::find_if(expected.begin(), expected.end(), [&](double value) {
+      return std::isnan(value) || (checked && std::isinf(value));
+    });
+    if (odd == expected.end()) continue;
+    throw std::logic_error(fmt::format("the kernel's reference has {} at entry {} of '{}'; give {}",
+                                       *odd, odd - expected.begin(), name,
+                                       checked ? "finite numbers" : "numbers"));
+  }
+  for (const double tolerance : {reference.max_rms_rel, reference.max_abs_rel}) {
+    if (std::isfinite(tolerance)) continue;
+    throw std::logic_error(
+        fmt::format("the kernel's reference has the tolerance {} for '{}'; give finite numbers",
+                    tolerance, reference.checked));
+  }
 }
 
 ErrorFigures compare(const std::string& name, const std::vector<double>& expected,
@@ -30,7 +51,8 @@ ErrorFigures compare(const std::string& name, const std::vector<double>& expecte
   std::vector<double> errors(entries);
   ErrorFigures figures{name};
   for (std::size_t i = 0; i < entries; ++i) {
-    errors[i] = std::abs(found->second.values[i] - expected[i]);
+    const double value = found->second.values[i];
+    errors[i] = value == expected[i] ? 0 : std::abs(value - expected[i]);  // also of infinities
     if (!std::isfinite(errors[i])) {
       figures.max_abs_err = figures.rms_rel_err = std::numeric_limits<double>::infinity();
       return figures;
@@ -46,6 +68,7 @@ ErrorFigures compare(const std::string& name, const std::vector<double>& expecte
 }  // namespace
 
 NumericsCheck check_numerics(const kernels::Reference& reference, const FileTensors& results) {
+  check_reference(reference);
   NumericsCheck check;
   for (const auto& [name, expected] : reference.outputs) {
     ErrorFigures figures = compare(name, expected, results);

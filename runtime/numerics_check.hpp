@@ -24,8 +24,9 @@ struct NumericsCheck {
   bool pass = false;
 };
 
-/// Compares every output of `reference` with the result of that name. Throws std::logic_error if
-/// there is none of that size: the kernel's reference does not fit the kernel.
+/// Compares every output of `reference` with the result of that name; equal infinities agree.
+/// Throws std::logic_error for what is a mistake of the kernel's reference: no result of that size,
+/// a NaN, an infinity in what is checked, a tolerance that is not finite.
 NumericsCheck check_numerics(const kernels::Reference& reference, const FileTensors& results);
 
 }  // namespace kernbench::runtime

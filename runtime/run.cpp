@@ -10,6 +10,7 @@
 #include "model/record/op_log.hpp"
 #include "model/record/trace.hpp"
 #include "model/record/vcd.hpp"
+#include "tlm_if/command/error.hpp"
 
 namespace kernbench::runtime {
 namespace {
@@ -34,11 +35,11 @@ class Outputs {
   }
 
   void attach(record::Recorder& recorder) {
-    if (figure_) recorder.add_sink(*figure_);  // first: it may refuse, and then nothing appears
     if (op_log_) recorder.add_sink(*op_log_);
     if (vcd_) recorder.add_sink(*vcd_);
     if (trace_) recorder.add_sink(*trace_);
     if (rows_ != nullptr) recorder.add_sink(*rows_);
+    if (figure_) recorder.add_sink(*figure_);  // last: it may refuse when all others are complete
   }
   /// The figure, op log, VCD and trace are completed by the recorder.
   void complete(const RunResult& result) {
@@ -117,6 +118,16 @@ void run_all(const std::vector<std::unique_ptr<Run>>& runs) {
            sc_core::sc_get_status() != sc_core::SC_STOPPED);
 }
 
+/// Completes what the recorder feeds. Returns why the run has no figure, if one was wanted.
+std::string finish(Run& run) {
+  try {
+    run.design.recorder.finish(run.design.pe.cpu.last_done_ps());
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return {};
+}
+
 WindowStatistics whole_run(const record::PeStatistics& statistics, std::uint64_t end_ps) {
   WindowStatistics window;
   window.end_ps = end_ps;
@@ -181,8 +192,9 @@ std::vector<RunResult> simulate(const arch::TopologyConfig& topology, const Memo
 
   for (const auto& run : runs) check_ended(*run);
   std::uint64_t rows = 0;
+  std::vector<std::string> refused_figures;
   for (const auto& run : runs) {
-    run->design.recorder.finish(run->design.pe.cpu.last_done_ps());
+    refused_figures.push_back(finish(*run));
     rows += run->design.recorder.statistics().rows();
   }
   std::vector<RunResult> results;
@@ -190,6 +202,7 @@ std::vector<RunResult> simulate(const arch::TopologyConfig& topology, const Memo
     RunResult result = result_of(*run, topology);
     result.wall_s = wall.count();
     result.stages_per_s = static_cast<double>(rows) / wall.count();
+    result.refused_figure = std::move(refused_figures[results.size()]);
     run->outputs.complete(result);
     results.push_back(std::move(result));
   }

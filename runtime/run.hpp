@@ -45,8 +45,7 @@ class SimulationError : public std::runtime_error {
 /// Runs every request in one simulation, each on a PE and a memory of its own, and checks the
 /// numbers. The outputs appear when all runs have come to their end, whatever their numbers. Once a
 /// process: SystemC's kernel is global. Throws InputError if an output cannot be opened, before
-/// anything runs, or if a figure cannot show its run: then no output of that run appears.
-/// SimulationError if a run ends with work in flight (R11.1).
+/// anything runs; SimulationError if a run ends with work in flight (R11.1).
 std::vector<RunResult> simulate(const arch::TopologyConfig& topology, const MemoryFactory& memory,
                                 const std::vector<RunRequest>& requests);
 

@@ -35,7 +35,8 @@ struct RunResult {
   FileTensors results;  ///< with data
   std::optional<NumericsCheck> numerics;
   std::optional<record::HazardFindings> hazards;  ///< if they were looked for
-  double wall_s = 0;  ///< of the simulation, together with those that ran beside it
+  std::string refused_figure;  ///< why there is none although it was wanted; empty: no fault
+  double wall_s = 0;           ///< of the simulation, together with those that ran beside it
   double stages_per_s = 0;
 };
 

@@ -75,14 +75,19 @@ Tensor Context::allocate(const Shape& shape, DType dtype, const command::Name& n
 }
 
 void Context::allocate_slots(Tensor* slots, std::size_t count, const Shape& shape, DType dtype,
-                             CallSite site) {
+                             std::string_view name, CallSite site) {
   Attempt attempt(*this);
   for (std::size_t i = 0; i < count; ++i) {
+    const auto in_ring = [&](const InputError& error) {
+      return fmt::format("slot {} of ring<{}>: {}", i, count, error.what());
+    };
     try {
-      slots[i] = allocate(shape, dtype, {}, site);
+      const command::Name slot = name.empty() ? "" : fmt::format("{}{}", name, i);
+      slots[i] = allocate(shape, dtype, slot, site);
+    } catch (const ScratchExhausted& error) {
+      throw ScratchExhausted(in_ring(error), error.detail());
     } catch (const InputError& error) {
-      throw InputError(fmt::format("slot {} of ring<{}>: {}", i, count, error.what()),
-                       error.detail());
+      throw InputError(in_ring(error), error.detail());
     }
   }
   attempt.done();
@@ -299,6 +304,21 @@ Tensor Context::composite(const RecipeBuilder& builder, CallSite site) {
   return emit(builder, site);
 }
 Tensor Context::composite(const MathBuilder& builder, CallSite site) { return emit(builder, site); }
+
+Tensor Context::one_by_one(const MathBuilder& builder, CallSite site) {
+  Attempt attempt(*this);
+  Lowering::Result lowered = Lowering(*this, site).lower(builder);
+  if (!lowered.command.data_op) {
+    throw InputError("one_by_one: data_op(false) is for composites; leave it away");
+  }
+  std::vector<command::MathCmd> commands;
+  for (OpSpec& op : lowered.command.ops) {
+    Validation(target_, scratch_, next_id_).check(commands.emplace_back(command::MathCmd{op}));
+  }
+  for (command::MathCmd& command : commands) issue(std::move(command));
+  attempt.done();
+  return lowered.out;
+}
 
 Tensor Context::composite(std::vector<OpSpec> ops, std::vector<TensorHandle> rw_handles,
                           bool data_op) {

@@ -59,11 +59,12 @@ class Context {
   void store(const Tensor& dst, const Tensor& src);
   /// TCM scratch, not filled. No command.
   Tensor empty(const Shape& shape, DType dtype, CallSite site = CallSite::here());
-  /// N such tensors in turn. No command.
+  /// N such tensors in turn, called `name`0, `name`1, .. in messages. No command.
   template <std::size_t N>
-  Ring<N> ring(const Shape& shape, DType dtype, CallSite site = CallSite::here()) {
+  Ring<N> ring(const Shape& shape, DType dtype, std::string_view name = {},
+               CallSite site = CallSite::here()) {
     std::array<Tensor, N> slots;
-    allocate_slots(slots.data(), N, shape, dtype, site);
+    allocate_slots(slots.data(), N, shape, dtype, name, site);
     return Ring<N>(std::move(slots));
   }
   /// TCM scratch, filled (MathCmd fill).
@@ -130,6 +131,8 @@ class Context {
   Tensor composite(const GemmBuilder& builder, CallSite site = CallSite::here());
   Tensor composite(const RecipeBuilder& builder, CallSite site = CallSite::here());
   Tensor composite(const MathBuilder& builder, CallSite site = CallSite::here());
+  /// The ops of the builder as simple commands, in order; returns the output of the last one.
+  Tensor one_by_one(const MathBuilder& builder, CallSite site = CallSite::here());
   /// A ready flat list, through the same validation.
   Tensor composite(std::vector<command::OpSpec> ops,
                    std::vector<command::TensorHandle> rw_handles = {}, bool data_op = true);
@@ -211,7 +214,7 @@ class Context {
   Tensor allocate(const Shape& shape, DType dtype, const command::Name& name, CallSite site);
   /// Of a ring; the message of a failure says how many there are.
   void allocate_slots(Tensor* slots, std::size_t count, const Shape& shape, DType dtype,
-                      CallSite site);
+                      std::string_view name, CallSite site);
   void release_to(Scratch::Mark mark);
   Tensor math(command::OpKind kind, std::initializer_list<const Tensor*> inputs,
               std::initializer_list<std::pair<command::ExtraName, double>> extras, const Out& out,

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "tlm_if/command/error.hpp"
-
 namespace kernbench::tl {
 namespace {
 
@@ -113,7 +111,7 @@ void Scratch::exhausted(std::uint64_t bytes, std::uint64_t free, std::string_vie
                             to_string(sites_[i].place), count, sum, sites_[i].allocations);
     }
   }
-  throw InputError(
+  throw ScratchExhausted(
       fmt::format("TCM scratch is exhausted: {} at {} needs {} bytes, {} of {} are free; live: {}; "
                   "this line has allocated {} times before; end what is not needed with a "
                   "scratch_scope, or use a smaller tile",

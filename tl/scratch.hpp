@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tlm_if/command/error.hpp"
 #include "tlm_if/command/tensor_handle.hpp"
 
 namespace kernbench::tl {
@@ -18,6 +19,13 @@ struct CallSite {
   static constexpr CallSite here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return {file, line};
   }
+};
+
+/// An allocation that does not fit the scratch of the target. Who knows where the target comes from
+/// can say how to enlarge it.
+class ScratchExhausted : public InputError {
+ public:
+  using InputError::InputError;
 };
 
 /// TCM scratch: a bump allocator (R4.4). Allocations form a stack; a scope remembers its height.
@@ -35,7 +43,7 @@ class Scratch {
     Lease lease;
   };
   /// `bytes` bytes at the next multiple of 64. `id` is the first handle id on them, `name` may be
-  /// empty. Throws InputError if they do not fit.
+  /// empty. Throws ScratchExhausted if they do not fit.
   Block allocate(std::uint64_t bytes, command::HandleId id, std::string_view name, CallSite site);
   /// An allocation that `handle` names as a whole takes its name, for messages.
   void rename(const command::TensorHandle& handle);

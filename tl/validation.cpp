@@ -384,9 +384,10 @@ void Validation::check_streamed_head(const Op& op) const {
   for (std::size_t i = 0; i < op->operands.size(); ++i) {
     const TensorHandle& handle = op.in(i);
     if (!handle.pinned()) {
-      const bool vector = i > 0 && handle.shape != shape;
-      const bool per_column = op.info().shape == OpShape::col_vector;
-      const Index entries = vector ? (per_column ? cols : rows) : rows * cols;
+      const auto spread = command::spread_of(*op, op->operands[i].name, handle.shape);
+      const Index entries = spread == command::Spread::matrix      ? rows * cols
+                            : spread == command::Spread::one_a_row ? rows
+                                                                   : cols;
       bytes += command::bytes_of(handle.dtype, static_cast<std::uint64_t>(entries));
     }
     // A chunk of `out` is written before the next chunk is read.

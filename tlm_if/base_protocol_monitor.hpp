@@ -36,6 +36,8 @@ class BaseProtocolMonitor : public sc_core::sc_module,
   /// Transactions whose response has not been taken: begun, and no END_RESP, or early completion
   /// with its delay passed, so far.
   std::size_t outstanding() const;
+  /// Transactions begun so far.
+  std::uint64_t transactions() const { return last_serial_; }
 
  private:
   enum class State : std::uint8_t { requested, accepted, responding, completed, blocking };

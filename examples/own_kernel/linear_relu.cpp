@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/kernel.hpp"
+#include "kernels/shapes.hpp"
 
 namespace tl = kernbench::tl;
 using namespace kernbench::kernels;
@@ -40,21 +41,16 @@ Kernel linear_relu() {
   Kernel kernel;
   kernel.name = "linear_relu";
   kernel.summary = "out = relu(x w + bias) in f16, one composite";
-  kernel.parameters = {
-      {"m", "8", "rows of x"}, {"k", "256", "columns of x"}, {"n", "512", "columns of w"}};
+  kernel.parameters = {integer("m", 8, "rows of x"), integer("k", 256, "columns of x"),
+                       integer("n", 512, "columns of w")};
   kernel.make = [](const Parameters& parameters, const tl::Target& target) {
     const Index m = parameters.integer("m"), k = parameters.integer("k"),
                 n = parameters.integer("n");
     Instance instance;
-    instance.tensors = {{"x", {m, k}, {m, k}, tl::f16, Direction::in},
-                        {"w", {k, n}, {k, n}, tl::f16, Direction::in},
-                        {"bias", {n}, {n}, tl::f16, Direction::in},
-                        {"out", {m, n}, {m, n}, tl::f16, Direction::out}};
+    instance.tensors = {matrix("x", m, k, Direction::in), matrix("w", k, n, Direction::in),
+                        vector("bias", n), matrix("out", m, n, Direction::out)};
     instance.body = run;
-    const auto tiles = [](Index size, Index tile) {
-      return std::uint64_t(size + tile - 1) / std::uint64_t(tile);
-    };
-    instance.tiles = tiles(m, target.tile_m) * tiles(k, target.tile_k) * tiles(n, target.tile_n);
+    instance.tiles = gemm_tiles(target, m, k, n);
     instance.reference = [=](const HostTensors& inputs) { return expected(m, k, n, inputs); };
     return instance;
   };

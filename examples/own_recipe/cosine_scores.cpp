@@ -5,8 +5,8 @@
 
 #include "examples/own_recipe/l2norm.hpp"
 #include "kernels/error_bound.hpp"
-#include "kernels/gemm.hpp"
 #include "kernels/kernel.hpp"
+#include "kernels/shapes.hpp"
 
 namespace tl = kernbench::tl;
 using namespace kernbench::kernels;
@@ -66,9 +66,9 @@ Instance make(const Parameters& parameters, const tl::Target& target) {
   const Cosine p{parameters.integer("m"), parameters.integer("d"), parameters.integer("n"),
                  parameters.integer("scale"), parameters.choice("variant") == "fused"};
   Instance instance;
-  instance.tensors = {{"q", {p.m, p.d}, {p.m, p.d}, tl::f16, Direction::in},
-                      {"index", {p.n, p.d}, {p.n, p.d}, tl::f16, Direction::in},
-                      {"out", {p.m, p.n}, {p.m, p.n}, tl::f16, Direction::out}};
+  instance.tensors = {matrix("q", p.m, p.d, Direction::in),
+                      matrix("index", p.n, p.d, Direction::in),
+                      matrix("out", p.m, p.n, Direction::out)};
   instance.recipes = recipes_with_l2norm();
   instance.body = [p](tl::Context& tl, const std::vector<tl::Tensor>& bound) { run(tl, p, bound); };
   instance.reference = [p](const HostTensors& inputs) { return expected(p, inputs); };
@@ -83,16 +83,13 @@ Kernel cosine_scores() {
   kernel.name = "cosine_scores";
   kernel.summary = "scores of normalized queries against the rows of an index";
   kernel.parameters = {
-      {"m", "8", "queries", 1, 65536},
-      {"d", "256", "entries of a vector", 1, 65536},
-      {"n", "512", "vectors in the index", 1, 1 << 24},
-      {"scale", "20", "factor of the scores: one over the temperature", 1, 1000},
-      {"variant",
-       "fused",
-       "one composite, or the norm as five simple commands before the gemm",
-       0,
-       0,
-       {"fused", "split"}},
+      integer("m", 8, "queries", 1, 65536),
+      integer("d", 256, "entries of a vector", 1, 65536),
+      integer("n", 512, "vectors in the index", 1, kMaxDim),
+      integer("scale", 20, "factor of the scores: one over the temperature", 1, 1000),
+      choice("variant", "fused",
+             "one composite, or the norm as five simple commands before the gemm",
+             {"fused", "split"}),
   };
   kernel.make = make;
   return kernel;

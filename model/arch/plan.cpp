@@ -282,20 +282,16 @@ StageSpec Plan::gemm(const Tile& tile) const {
 // Which part of a tensor goes with a chunk: the rectangle itself, or of a vector with one entry a
 // row or a column its entries.
 Slice Plan::head_slice(const TensorHandle& handle, OperandName name, const Tile& tile) const {
-  const OpSpec& op = loop_op();
-  const command::OpShape shape = command::op_info(op.kind).shape;
-  const bool first = !op.operands.empty() && name == op.operands[0].name;
-  const bool whole_shape =
-      first || op.operands.empty() || handle.shape == op.operands[0].handle.shape;
-  if (shape == command::OpShape::col_vector && name == op.operands[op.operands.size() - 1].name) {
-    return slice_of(handle, name, 0, tile.col, 1, tile.n);
+  switch (command::spread_of(loop_op(), name, handle.shape)) {
+    case command::Spread::one_a_row:
+      return handle.shape.cols() == 1 ? slice_of(handle, name, tile.row, 0, tile.m, 1)
+                                      : slice_of(handle, name, 0, tile.row, 1, tile.m);
+    case command::Spread::one_a_column:
+      return slice_of(handle, name, 0, tile.col, 1, tile.n);
+    case command::Spread::matrix:
+      break;
   }
-  const bool per_row = shape == command::OpShape::reduce_row
-                           ? !first
-                           : shape == command::OpShape::row_vector && !whole_shape;
-  if (!per_row) return slice_of(handle, name, tile.row, tile.col, tile.m, tile.n);
-  return handle.shape.cols() == 1 ? slice_of(handle, name, tile.row, 0, tile.m, 1)
-                                  : slice_of(handle, name, 0, tile.row, 1, tile.m);
+  return slice_of(handle, name, tile.row, tile.col, tile.m, tile.n);
 }
 
 StageSpec Plan::read_head(const Tile& tile, std::int32_t i, Address buffer) const {

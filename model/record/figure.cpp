@@ -33,8 +33,7 @@ constexpr std::uint64_t kMostTicks = 10;
 
 constexpr std::string_view kFooter =
     "colour: number of the command, modulo 8; hatched: waits and stalls; thin: the data of a DMA "
-    "is "
-    "on its way, its channel free";
+    "is on its way, its channel free";
 
 // P. Tol, "Colour Schemes" (SRON/EPS/TN/09-002), "light": told apart by colour-blind readers, under
 // black text; in an order that sets like ones apart.

@@ -54,6 +54,7 @@ void check_named_tests(const std::string& page) {
 
 TEST(Docs, RequirementsNameExistingTests) { check_named_tests("requirements.md"); }
 TEST(Docs, FieldCasesNameExistingTests) { check_named_tests("field_cases.md"); }
+TEST(Docs, MutationCheckNamesExistingTests) { check_named_tests("mutation_check.md"); }
 
 TEST(Docs, PagesNameExistingTests) {
   check_named_tests("timing.md");
@@ -64,15 +65,44 @@ TEST(Docs, PagesNameExistingTests) {
   }
 }
 
+/// The first cells of the table in the section of that title, without its head; each row must name
+/// a test.
+std::vector<std::string> rows_of(const std::string& page, const std::string& title) {
+  const std::size_t begin = page.find("\n## " + title + "\n");
+  EXPECT_NE(begin, std::string::npos) << title;
+  const std::size_t end = page.find("\n## ", begin + 1);
+  std::istringstream section(page.substr(begin, end - begin));
+  std::vector<std::string> rows;
+  bool in_table = false;
+  for (std::string line; std::getline(section, line);) {
+    if (in_table && line.rfind("| ", 0) == 0) {
+      rows.push_back(line.substr(2, line.find(" |", 2) - 2));
+      EXPECT_THAT(line, testing::ContainsRegex("`[A-Z][A-Za-z_0-9]+\\.[A-Za-z_0-9]+`"));
+    }
+    in_table = in_table || line.rfind("|---", 0) == 0;
+  }
+  return rows;
+}
+
+std::vector<std::string> numbered(const std::string& prefix, int first, int last) {
+  std::vector<std::string> names;
+  for (int i = first; i <= last; ++i) names.push_back(prefix + std::to_string(i));
+  return names;
+}
+
 TEST(Docs, EveryRequirementHasARow) {
   const std::string page = text_of(kRoot / "docs" / "requirements.md");
-  std::vector<std::string> rows{"D1", "D2", "D3", "D4", "D5", "D7", "D8"};
-  for (int i = 1; i <= 7; ++i) rows.push_back("D6." + std::to_string(i));
-  for (int i = 1; i <= 11; ++i) rows.push_back(std::to_string(i));
-  for (int i = 0; i <= 6; ++i) rows.push_back("P" + std::to_string(i));
-  for (const std::string& row : rows) {
-    EXPECT_THAT(page, testing::HasSubstr("\n| " + row + " |"));
+  std::vector<std::string> decisions = numbered("D", 1, 5);
+  for (const auto& more : {numbered("D6.", 1, 7), numbered("D", 7, 8)}) {
+    decisions.insert(decisions.end(), more.begin(), more.end());
   }
+  std::vector<std::string> gates = numbered("P", 0, 6);
+  gates.emplace_back("all");
+  EXPECT_EQ(rows_of(page, "Decisions"), decisions);
+  EXPECT_EQ(rows_of(page, "Test requirements of the decision record"), numbered("", 1, 11));
+  EXPECT_EQ(rows_of(page, "Success criteria of the detailed design"), numbered("", 1, 5));
+  EXPECT_EQ(rows_of(page, "Gates of its phases"), gates);
+  EXPECT_EQ(rows_of(page, "Risks").size(), 6U);
 }
 
 }  // namespace

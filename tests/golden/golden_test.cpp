@@ -53,6 +53,11 @@ std::vector<GoldenCase> cases() {
        {{"g", "4"}, {"s_q", "4"}, {"tile_q", "2"}, {"prefix", "2"}, {"tile", "4"}},
        {}},
       {"softmax", "softmax", {{"rows", "12"}, {"cols", "100"}}, {}},
+      // A block of 8 rows and one of 4, each in chunks of 128 columns and one of 72.
+      {"softmax_streamed",
+       "softmax",
+       {{"rows", "12"}, {"cols", "200"}, {"variant", "streamed"}},
+       {"pe.scheduler.math_head_from_hbm=true"}},
       {"rmsnorm_linear", "rmsnorm_linear", {{"n", "200"}}, {}},
       {"linear_gelu_norm", "linear_gelu_norm", {{"n", "200"}}, {}},
       {"state_merge", "state_merge", {{"parts", "3"}}, {}},

@@ -12,6 +12,7 @@
 namespace kernbench::kernels {
 namespace {
 
+using namespace test;
 using command::Command;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -19,9 +20,9 @@ using testing::HasSubstr;
 // ---- parameters that are lists, or have no value ----------------------------------------------
 
 const std::vector<Parameter> kDeclared{
-    {"size", "7", "a size", 1, 9, {}, false, "sizes"},
-    {"sizes", "", "several sizes", 0, 100, {}, true},
-    {"order", "", "an order", 0, 3, {"up", "down"}, true},
+    integer("size", 7, "a size", 1, 9).gives_way_to("sizes"),
+    list("sizes", "several sizes", 0, 100),
+    list("order", "an order", 0, 3, {"up", "down"}),
 };
 
 std::string refusal(const Settings& settings) {
@@ -43,7 +44,7 @@ TEST(ListParameter, KeepsIntegersInTheirShortestForm) {
 }
 
 TEST(ListParameter, WithoutAValueItIsEmpty) {
-  const Parameters parameters("k", kDeclared, {{"order", ""}});
+  const Parameters parameters("k", kDeclared, {});
   EXPECT_FALSE(parameters.has_value("sizes"));
   EXPECT_FALSE(parameters.has_value("order"));
   EXPECT_TRUE(parameters.list("sizes").empty());
@@ -69,6 +70,41 @@ TEST(ListParameter, RefusesWhatIsNoListInItsRange) {
       refusal({{"order", "dwn"}}),
       "k: order=dwn: 'dwn' is no integer; give up, down, or integers from 0 to 3 separated by "
       "commas; did you mean 'down'?");
+  // A choice is no entry: none is suggested.
+  EXPECT_EQ(refusal({{"order", "up,0"}}),
+            "k: order=up,0: 'up' is no integer; give up, down, or integers from 0 to 3 separated "
+            "by commas");
+}
+
+// An empty value is not the absence of one.
+TEST(ListParameter, RefusesAnEmptyValue) {
+  EXPECT_EQ(refusal({{"sizes", ""}}),
+            "k: sizes= is empty; give integers from 0 to 100 separated by commas, or leave it "
+            "away");
+  EXPECT_EQ(refusal({{"order", ""}}),
+            "k: order= is empty; give up, down, or integers from 0 to 3 separated by commas, or "
+            "leave it away");
+  EXPECT_EQ(refusal({{"size", ""}}),
+            "k: size= is empty; give an integer from 1 to 9, or leave it away");
+  EXPECT_EQ(error_of("gqa_decode", {{"variant", ""}}),
+            "gqa_decode: variant= is empty; give one of opt1, opt2, opt3, or leave it away");
+  for (const char* name : {"lengths", "heads", "block_table", "blocks"}) {
+    EXPECT_THAT(error_of("gqa_decode", {{name, ""}}),
+                HasSubstr(std::string("gqa_decode: ") + name + "= is empty; give "));
+  }
+}
+
+// 2^63 is one more than an integer holds.
+TEST(ListParameter, ANumberTooLargeIsOutOfRange) {
+  EXPECT_EQ(refusal({{"size", "9223372036854775808"}}),
+            "k: size=9223372036854775808 is out of range; give an integer from 1 to 9");
+  EXPECT_EQ(refusal({{"size", "-9223372036854775809"}}),
+            "k: size=-9223372036854775809 is out of range; give an integer from 1 to 9");
+  EXPECT_EQ(refusal({{"sizes", "1,99999999999999999999"}}),
+            "k: sizes=1,99999999999999999999: '99999999999999999999' is out of range; give "
+            "integers from 0 to 100 separated by commas");
+  EXPECT_EQ(refusal({{"size", "99999999999999999999x"}}),
+            "k: size=99999999999999999999x is no integer; give an integer from 1 to 9");
 }
 
 // ---- gqa_decode: batch ------------------------------------------------------------------------
@@ -175,10 +211,11 @@ TEST(PagedDecode, Refusals) {
   EXPECT_EQ(refused({{"blocks", "2"}}),
             "gqa_decode: blocks=2 are too few for the 3 tiles of the batch; give at least that "
             "many");
-  for (const char* name : {"block_table", "blocks"}) {
-    EXPECT_EQ(error_of("gqa_decode", {{name, "1"}}),
-              "gqa_decode: block_table and blocks are for a paged cache; give kv=paged too");
-  }
+  EXPECT_EQ(
+      error_of("gqa_decode", {{"block_table", "1,0"}}),
+      "gqa_decode: block_table=1,0 is for a paged cache; give kv=paged too, or leave it away");
+  EXPECT_EQ(error_of("gqa_decode", {{"blocks", "7"}}),
+            "gqa_decode: blocks=7 is for a paged cache; give kv=paged too, or leave it away");
 }
 
 // ---- gqa_decode: head grouping (field case 41) ------------------------------------------------
@@ -188,14 +225,14 @@ Settings heads(const char* query, const char* kv) {
 }
 
 TEST(HeadGrouping, IllegalCountsAreRefusedByValue) {
-  EXPECT_EQ(
-      error_of("gqa_decode", heads("3", "2")),
-      "gqa_decode: heads=3 is no multiple of kv_heads=2; every KV head serves the same number "
-      "of query heads");
+  EXPECT_EQ(error_of("gqa_decode", heads("3", "2")),
+            "gqa_decode: heads=3 is no multiple of kv_heads=2, and every KV head serves the same "
+            "number of query heads; give 2 or 4");
   EXPECT_THAT(error_of("gqa_decode", heads("33", "2")),
-              HasSubstr("heads=33 is no multiple of kv_heads=2"));
+              HasSubstr("heads=33 is no multiple of kv_heads=2, and"));
   EXPECT_THAT(error_of("gqa_decode", heads("2", "4")),
-              HasSubstr("heads=2 is no multiple of kv_heads=4"));
+              testing::AllOf(HasSubstr("heads=2 is no multiple of kv_heads=4, and"),
+                             testing::EndsWith("; give 4")));
   EXPECT_EQ(error_of("gqa_decode", heads("4", "0")),
             "gqa_decode: kv_heads=0 is out of range; give an integer from 1 to 65536");
   Settings with_g = heads("16", "2");

@@ -10,13 +10,14 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/support/decode_inputs.hpp"
 #include "tests/support/program_order.hpp"
 #include "tests/support/program_outline.hpp"
+#include "tests/support/test_inputs.hpp"
 
 namespace kernbench::kernels {
 namespace {
 
+using namespace test;
 using command::Command;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -37,13 +38,13 @@ HostTensors reference_of(const std::string& kernel, const Settings& settings,
 /// Results of both variants, which must be bit-equal and as near to float64 as the reference's
 /// bound says. The bound is one: a result is not within a thirtieth of it.
 HostTensors check_variants(const std::string& kernel, const std::vector<std::string>& variants,
-                           const Settings& settings) {
+                           const Settings& settings, const tl::Target& target = tl::Target()) {
   HostTensors first;
   for (const std::string& variant : variants) {
     Settings all = settings;
     all.emplace_back("variant", variant);
-    const Compiled compiled = compile(kernel, all);
-    const HostTensors inputs = decode_inputs(compiled.instance, "normal");
+    const Compiled compiled = compile(kernel, all, target);
+    const HostTensors inputs = test_inputs(compiled.instance, "normal");
     const HostTensors results = run_in_program_order(compiled, inputs);
     if (first.empty()) {
       first = results;
@@ -61,6 +62,15 @@ HostTensors check_variants(const std::string& kernel, const std::vector<std::str
 
 // ---- blocks of rows: softmax, rmsnorm, layernorm ------------------------------------------------
 
+const std::vector<std::string> kVariants{"fused", "split", "streamed"};
+
+/// Its MATH heads stream.
+tl::Target streaming() {
+  tl::Target target;
+  target.math_head_from_hbm = true;
+  return target;
+}
+
 TEST(RowBlocks, FusedIsOneCompositeABlockBetweenTheNextLoadAndTheStoreBefore) {
   const Settings three_blocks{{"rows", "24"}};
   EXPECT_THAT(outline(compile("softmax", three_blocks)),
@@ -72,8 +82,8 @@ TEST(RowBlocks, FusedIsOneCompositeABlockBetweenTheNextLoadAndTheStoreBefore) {
               ElementsAre("load", "load", "wait", "{", "load", "composite", "store", "}"));
 }
 
-TEST(RowBlocks, SimpleIsTheSameOpsOneByOne) {
-  const Settings one_block{{"rows", "8"}, {"variant", "simple"}};
+TEST(RowBlocks, SplitIsTheSameOpsOneByOne) {
+  const Settings one_block{{"rows", "8"}, {"variant", "split"}};
   EXPECT_THAT(outline(compile("softmax", one_block)),
               ElementsAre("{", "load", "rmax", "exp_diff", "rsum", "div_bcast", "store", "}"));
   EXPECT_THAT(outline(compile("rmsnorm", one_block)),
@@ -83,6 +93,50 @@ TEST(RowBlocks, SimpleIsTheSameOpsOneByOne) {
       outline(compile("layernorm", one_block)),
       ElementsAre("load", "load", "wait", "{", "load", "rsum", "scale", "sub_bcast", "square",
                   "rsum", "scale_add", "rsqrt", "mul_bcast", "mul_cols", "add_cols", "store", "}"));
+}
+
+TEST(RowBlocks, StreamedIsOneCompositeABlockAndNoLoad) {
+  EXPECT_THAT(
+      outline(compile("softmax", {{"rows", "24"}, {"variant", "streamed"}}, streaming())),
+      ElementsAre("{", "composite", "composite", "store", "composite", "store", "store", "}"));
+  const Settings one_block{{"rows", "8"}, {"variant", "streamed"}};
+  EXPECT_THAT(outline(compile("rmsnorm", one_block, streaming())),
+              ElementsAre("load", "wait", "{", "composite", "store", "}"));
+  EXPECT_THAT(outline(compile("layernorm", one_block, streaming())),
+              ElementsAre("load", "load", "wait", "{", "composite", "store", "}"));
+}
+
+// R5.5: op 0 alone reads HBM; it copies the rows of its block to where the others find them.
+TEST(RowBlocks, StreamedCopiesItsRowsOfX) {
+  const Compiled compiled =
+      compile("softmax", {{"rows", "19"}, {"cols", "100"}, {"variant", "streamed"}}, streaming());
+  std::uint64_t row = 0;
+  for (const Command& command : loop_of(compiled)) {
+    if (label(command) != "composite") continue;
+    const command::Ops ops = command::ops_of(command);
+    ASSERT_EQ(ops.size(), 5U);
+    EXPECT_EQ(ops[0].kind, command::OpKind::copy);
+    EXPECT_EQ(ops[0].operands[0].handle.addr, compiled.bound[0].addr + row * 200);
+    row += static_cast<std::uint64_t>(ops[0].operands[0].handle.shape.rows());
+    EXPECT_EQ(ops[0].out, ops[1].operands[0].handle);
+    EXPECT_TRUE(ops[0].out.pinned());
+  }
+  EXPECT_EQ(row, 19U);
+}
+
+TEST(RowBlocks, StreamedNeedsATargetWhoseHeadsStream) {
+  for (const std::string kernel : {"softmax", "rmsnorm", "layernorm"}) {
+    EXPECT_EQ(error_of(kernel, {{"variant", "streamed"}}),
+              kernel +
+                  ": variant=streamed needs pe.scheduler.math_head_from_hbm, which is false; "
+                  "add --set pe.scheduler.math_head_from_hbm=true, or give variant=fused");
+  }
+}
+
+TEST(RowBlocks, SlotsAreNamedForMessages) {
+  const Compiled compiled = compile("softmax", {{"rows", "16"}});
+  const auto second = std::get<command::DmaReadCmd>(loop_of(compiled)[1]);
+  EXPECT_EQ(second.dst.label(), "x1");
 }
 
 TEST(RowBlocks, BytesOfABlock) {
@@ -95,22 +149,26 @@ TEST(RowBlocks, BytesOfABlock) {
   };
   // rmax 24, exp_diff with axis 32, rsum 24, div_bcast 32.
   EXPECT_THAT(block("softmax", "fused"), ElementsAre(24 + 32 + 24 + 32 + 6));
-  EXPECT_THAT(block("softmax", "simple"), ElementsAre(25, 33, 25, 33));
+  EXPECT_THAT(block("softmax", "split"), ElementsAre(25, 33, 25, 33));
+  // copy 20 more, and no load.
+  const Settings streamed{{"rows", "8"}, {"variant", "streamed"}};
+  EXPECT_THAT(bytes_of_each(loop_of(compile("softmax", streamed, streaming()))),
+              ElementsAre(20 + 118, 21));
   // square 20, rsum 24, scale_add 28, rsqrt 20, mul_bcast 32, mul_cols 32.
   EXPECT_THAT(block("rmsnorm", "fused"), ElementsAre(20 + 24 + 28 + 20 + 32 + 32 + 6));
-  EXPECT_THAT(block("rmsnorm", "simple"), ElementsAre(21, 25, 29, 21, 33, 33));
+  EXPECT_THAT(block("rmsnorm", "split"), ElementsAre(21, 25, 29, 21, 33, 33));
   // rsum 24, scale 24, sub_bcast 32, square 20, rsum 24, scale_add 28, rsqrt 20, three with axis.
   EXPECT_THAT(block("layernorm", "fused"),
               ElementsAre(24 + 24 + 32 + 20 + 24 + 28 + 20 + 32 + 32 + 32 + 6));
-  EXPECT_THAT(block("layernorm", "simple"), ElementsAre(25, 25, 33, 21, 25, 29, 21, 33, 33, 33));
+  EXPECT_THAT(block("layernorm", "split"), ElementsAre(25, 25, 33, 21, 25, 29, 21, 33, 33, 33));
 }
 
 TEST(RowBlocks, TheLastBlockHasItsTrueSize) {
   // 19 rows in blocks of 8: 8, 8, 3.
   for (const char* kernel : {"softmax", "rmsnorm", "layernorm"}) {
-    for (const char* variant : {"fused", "simple"}) {
+    for (const std::string& variant : kVariants) {
       const Compiled compiled =
-          compile(kernel, {{"rows", "19"}, {"cols", "100"}, {"variant", variant}});
+          compile(kernel, {{"rows", "19"}, {"cols", "100"}, {"variant", variant}}, streaming());
       EXPECT_EQ(compiled.instance.tiles, 3U);
       std::vector<command::Shape> loaded, stored;
       for (const Command& command : loop_of(compiled)) {
@@ -118,6 +176,8 @@ TEST(RowBlocks, TheLastBlockHasItsTrueSize) {
           loaded.push_back(load->dst.shape);
         } else if (const auto* store = std::get_if<command::DmaWriteCmd>(&command)) {
           stored.push_back(store->src.shape);
+        } else if (variant == "streamed") {
+          loaded.push_back(command::ops_of(command)[0].out.shape);
         }
       }
       const command::Shape full{8, 100}, rest{3, 100};
@@ -131,8 +191,8 @@ TEST(RowBlocks, ABlockIsAtMostTheMatrixAndMustFitScratch) {
   EXPECT_EQ(compile("softmax", {{"rows", "3"}, {"block", "8"}}).instance.tiles, 1U);
   EXPECT_EQ(error_of("softmax", {{"block", "0"}}),
             "softmax: block=0 is out of range; give an integer from 1 to 65536");
-  EXPECT_EQ(error_of("rmsnorm", {{"variant", "simpel"}}),
-            "rmsnorm: variant=simpel is not one of fused, simple; did you mean 'simple'?");
+  EXPECT_EQ(error_of("rmsnorm", {{"variant", "spilt"}}),
+            "rmsnorm: variant=spilt is not one of fused, split, streamed; did you mean 'split'?");
   // e alone has 16 * 4096 * 4 bytes.
   EXPECT_THAT(error_of("softmax", {{"block", "16"}, {"cols", "4096"}}),
               HasSubstr("TCM scratch is exhausted"));
@@ -168,7 +228,7 @@ TEST(RowBlocks, ToleranceIsTheLastRoundingAtLeast) {
   EXPECT_DOUBLE_EQ(reference.max_abs_rel, reference.max_rms_rel);
 }
 
-// Both variants issue the same ops on the same tensors: no rounding differs.
+// All variants issue the same ops on the same tensors: no rounding differs.
 TEST(RowBlocks, VariantsAreBitEqualAndWithinTheirBound) {
   const Settings shapes[] = {{},
                              {{"rows", "19"}, {"cols", "100"}},
@@ -176,17 +236,18 @@ TEST(RowBlocks, VariantsAreBitEqualAndWithinTheirBound) {
                              {{"rows", "33"}, {"cols", "7"}, {"block", "16"}}};
   for (const Settings& shape : shapes) {
     for (const char* kernel : {"softmax", "rmsnorm", "layernorm"}) {
-      check_variants(kernel, {"fused", "simple"}, shape);
+      check_variants(kernel, kVariants, shape, streaming());
     }
   }
 }
 
 TEST(Softmax, MaskedEntriesAndRowsGiveZero) {
   // R8.2: row 1 is all -inf; of row 2 only entry 3 is not.
-  for (const char* variant : {"fused", "simple"}) {
+  for (const std::string& variant : kVariants) {
     const Compiled compiled =
-        compile("softmax", {{"rows", "3"}, {"cols", "8"}, {"block", "2"}, {"variant", variant}});
-    HostTensors inputs = decode_inputs(compiled.instance, "normal");
+        compile("softmax", {{"rows", "3"}, {"cols", "8"}, {"block", "2"}, {"variant", variant}},
+                streaming());
+    HostTensors inputs = test_inputs(compiled.instance, "normal");
     std::vector<double>& x = inputs["x"];
     std::fill(x.begin() + 8, x.end(), -kInf);
     x[16 + 3] = -7;
@@ -344,8 +405,8 @@ TEST(StateMerge, FusedIsOneCommandOf290BytesAMerge) {
   EXPECT_EQ(compiled.instance.tiles, 2U);
 }
 
-TEST(StateMerge, SimpleIsNineCommandsAMerge) {
-  const Compiled compiled = compile("state_merge", {{"parts", "2"}, {"variant", "simple"}});
+TEST(StateMerge, SplitIsNineCommandsAMerge) {
+  const Compiled compiled = compile("state_merge", {{"parts", "2"}, {"variant", "split"}});
   EXPECT_THAT(bytes_of_each(loop_of(compiled)),
               ElementsAre(21, 21, 21, 29, 29, 29, 29, 37, 33, 33, 29, 21));
   EXPECT_EQ(error_of("state_merge", {{"parts", "1"}}),
@@ -359,11 +420,23 @@ TEST(StateMerge, ReferenceOfAHandComputedCase) {
                    {{"m", {0, std::log(2.0)}}, {"l", {1, 1}}, {"O", {2, 4}}});
   EXPECT_NEAR(outputs.at("out")[0], 5 / 1.5, 1e-14);
   EXPECT_NEAR(outputs.at("merged_l")[0], 1.5, 1e-14);
+  EXPECT_EQ(outputs.at("merged_m")[0], std::log(2.0));
+}
+
+// x / 0 = 0, as div_bcast has it: no error is allowed there, and the row beside it is unaffected.
+TEST(StateMerge, AReferenceWithoutWeightIsZero) {
+  const Compiled compiled = compile("state_merge", {{"parts", "2"}, {"rows", "2"}, {"d", "1"}});
+  const HostTensors inputs{{"m", {0, 0, 0, -kInf}}, {"l", {0, 2, 0, 0}}, {"O", {5, 8, 3, 0}}};
+  const Reference reference = compiled.instance.reference(inputs);
+  EXPECT_THAT(reference.outputs.at("out"), ElementsAre(0, 4));
+  EXPECT_THAT(reference.outputs.at("merged_l"), ElementsAre(0, 2));
+  EXPECT_TRUE(std::isfinite(reference.max_rms_rel) && reference.max_rms_rel < 1e-3);
+  EXPECT_EQ(run_in_program_order(compiled, inputs).at("out"), reference.outputs.at("out"));
 }
 
 TEST(StateMerge, VariantsAreBitEqualAndWithinTheirBound) {
   for (const char* parts : {"2", "3", "4", "17"}) {
-    const HostTensors results = check_variants("state_merge", {"fused", "simple"},
+    const HostTensors results = check_variants("state_merge", {"fused", "split"},
                                                {{"parts", parts}, {"rows", "5"}, {"d", "40"}});
     EXPECT_EQ(results.at("merged_m").size(), 5U);
   }
@@ -430,7 +503,7 @@ TEST(StateMerge, SharesOfASplitEqualTheWholeAndEmptyOnesMergeToNothing) {
 
 // Field case 36: nothing anywhere gives 0, no NaN; a row beside it is unaffected.
 TEST(StateMerge, ARowWithoutEntriesIsZero) {
-  for (const char* variant : {"fused", "simple"}) {
+  for (const char* variant : {"fused", "split"}) {
     const Compiled compiled =
         compile("state_merge", {{"parts", "3"}, {"rows", "2"}, {"d", "2"}, {"variant", variant}});
     const HostTensors inputs{{"m", {-kInf, -kInf, -kInf, 1, -kInf, -kInf}},
@@ -440,7 +513,7 @@ TEST(StateMerge, ARowWithoutEntriesIsZero) {
     EXPECT_THAT(results.at("out"), ElementsAre(0, 0, 4, -2));
     EXPECT_THAT(results.at("merged_m"), ElementsAre(-kInf, 1));
     EXPECT_THAT(results.at("merged_l"), ElementsAre(0, 2));
-    EXPECT_EQ(compiled.instance.reference(inputs).outputs.at("out"), results.at("out"));
+    EXPECT_EQ(compiled.instance.reference(inputs).outputs, results);
   }
 }
 

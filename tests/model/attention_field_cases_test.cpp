@@ -5,14 +5,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
+#include "kernels/flash_attention.hpp"
 #include "tests/support/attention_run.hpp"
 #include "tlm_if/command/error.hpp"
 
-namespace kernbench::kernels {
+namespace kernbench::test {
 namespace {
+
+using namespace kernels;
 
 using testing::Each;
 using testing::HasSubstr;
@@ -59,14 +64,134 @@ Kernel masked_row() {
 TEST(EmptyShare, AFullyMaskedRowIsZero) {
   const Kernel kernel = masked_row();
   const HostTensors inputs{{"s", {1, 2, 3, 1, 1, 1}}, {"v", {1, 2, 3, 4, 3, 2, 1, 0, 2, 2, 2, 2}}};
-  const HostTensors results = run_in_program_order(compile(kernel, {}), inputs);
+  const HostTensors results = run_on_pe(kernel, {}, inputs);
   EXPECT_EQ(results.at("out"), (std::vector<double>{0, 0, 0, 0, 2, 2, 2, 2}));
   EXPECT_EQ(results.at("m"), (std::vector<double>{-std::numeric_limits<double>::infinity(), 1}));
   EXPECT_EQ(results.at("l"), (std::vector<double>{0, 3}));
-  const arch::TopologyConfig topology = test::single_pe();
-  const runtime::Launch launch(kernel, {}, topology);
-  EXPECT_EQ(test::results_in(test::run_as_text(topology, launch, inputs, test::plain())),
-            test::text_of(results));
+}
+
+/// Query rows, entries of a head, and tokens of a tile, of a decode that is split.
+constexpr Index kSplitRows = 3, kSplitD = 16, kSplitTile = 64;
+
+/// Decode over a cache of `sum of lengths` tokens in one share for each length. Every share's m, l
+/// and O go to HBM (m, l, O); an empty one has -inf, 0 and 0. Then they are merged one after the
+/// other.
+Kernel split_decode(const std::vector<Index>& lengths, const std::string& variant) {
+  Kernel kernel;
+  kernel.name = "split_decode";
+  kernel.make = [lengths, variant](const Parameters&, const tl::Target&) {
+    const auto shares = static_cast<Index>(lengths.size());
+    const Index tokens = std::accumulate(lengths.begin(), lengths.end(), Index{0});
+    const auto tensor = [](const char* name, const command::Shape& shape, DType dtype,
+                           Direction direction) {
+      return TensorSpec{name, {shape.rows(), shape.cols()}, shape, dtype, direction};
+    };
+    const command::Shape cache_shape{std::max<Index>(tokens, 1), kSplitD};
+    const Index rows = shares * kSplitRows;
+    Instance instance;
+    instance.tensors = {tensor("q", {kSplitRows, kSplitD}, tl::f16, Direction::in),
+                        tensor("k", cache_shape, tl::f16, Direction::in),
+                        tensor("v", cache_shape, tl::f16, Direction::in),
+                        tensor("m", {rows}, tl::f32, Direction::out),
+                        tensor("l", {rows}, tl::f32, Direction::out),
+                        tensor("O", {rows, kSplitD}, tl::f32, Direction::out),
+                        tensor("out", {kSplitRows, kSplitD}, tl::f16, Direction::out)};
+    instance.body = [lengths, variant](tl::Context& tl, const std::vector<tl::Tensor>& bound) {
+      const auto part = [&](std::size_t index, Index share) {
+        const tl::Tensor& all = bound[index];
+        return all.shape().rank() == 1 ? all.cols(share * kSplitRows, kSplitRows)
+                                       : all.rows(share * kSplitRows, kSplitRows);
+      };
+      const Flash flash{variant, kSplitD, kSplitTile, tl::f16, tl::f32};
+      Index share = 0, first = 0;
+      for (const Index length : lengths) {
+        auto scope = tl.scratch_scope();
+        FlashState state;
+        if (length == 0) {
+          state = {tl.full({kSplitRows}, tl::kMinusInf, tl::f32), tl.zeros({kSplitRows}, tl::f32),
+                   tl.zeros({kSplitRows, kSplitD}, tl::f32)};
+        } else {
+          const FlashCache cache{bound[1].rows(first, length), bound[2].rows(first, length), length,
+                                 (length + kSplitTile - 1) / kSplitTile};
+          state = flash_attend(tl, flash, cache, bound[0]);
+        }
+        tl.store(part(3, share), state.m);
+        tl.store(part(4, share), state.l);
+        tl.store(part(5, share), state.O);
+        first += length;
+        ++share;
+      }
+      const auto m = tl.load(part(3, 0)), l = tl.load(part(4, 0)), O = tl.load(part(5, 0));
+      for (Index other = 1; other < share; ++other) {
+        auto scope = tl.scratch_scope();
+        tl.composite(tl::recipe(tl::state_merge(m, l, O, tl.load(part(3, other)),
+                                                tl.load(part(4, other)), tl.load(part(5, other)))));
+      }
+      tl.store(bound[6], tl.div_bcast(O, l, tl::f16));
+    };
+    return instance;
+  };
+  return kernel;
+}
+
+HostTensors run_split(const std::vector<Index>& lengths, const std::string& variant) {
+  const Kernel kernel = split_decode(lengths, variant);
+  return run_on_pe(kernel, {}, test_inputs(compile(kernel, {}).instance));
+}
+
+// Merging with an empty share multiplies by exp(0) = 1 and adds 0: the result has the bits of the
+// one share, wherever among four it is. A share without tokens is -inf, 0, 0.
+TEST(EmptyShare, SharesOfASplitThatAreEmptyChangeNothing) {
+  const double minus_inf = -std::numeric_limits<double>::infinity();
+  for (const Index length : {1, 5, 64}) {
+    for (const std::string& variant : kVariants) {
+      const HostTensors whole = run_split({length}, variant);
+      for (Index full = 0; full < 4; ++full) {
+        SCOPED_TRACE(testing::Message() << length << " " << variant << " share " << full);
+        std::vector<Index> lengths(4, 0);
+        lengths[static_cast<std::size_t>(full)] = length;
+        const HostTensors split = run_split(lengths, variant);
+        EXPECT_EQ(split.at("out"), whole.at("out"));
+        for (Index share = 0; share < 4; ++share) {
+          const auto m = part_of(split.at("m"), share * kSplitRows, kSplitRows);
+          const auto l = part_of(split.at("l"), share * kSplitRows, kSplitRows);
+          const auto O = part_of(split.at("O"), share * kSplitRows * kSplitD, kSplitRows * kSplitD);
+          if (share == full) {
+            EXPECT_EQ(m, whole.at("m"));
+            EXPECT_EQ(l, whole.at("l"));
+            EXPECT_EQ(O, whole.at("O"));
+          } else {
+            EXPECT_THAT(m, Each(minus_inf));
+            EXPECT_THAT(l, Each(0));
+            EXPECT_THAT(O, Each(0));
+          }
+        }
+      }
+    }
+  }
+}
+TEST(EmptyShare, ASplitWithoutAnyTokenIsZero) {
+  for (const std::string& variant : kVariants) {
+    EXPECT_THAT(run_split({0, 0, 0, 0}, variant).at("out"), Each(0)) << variant;
+  }
+}
+// Shares of several tiles and of less than one, one of them empty: each rounds its own weights to
+// f16, relative to its own largest score, so only the tolerance of R13.4 holds.
+TEST(EmptyShare, SharesOfDifferentLengthsMergeToTheWhole) {
+  const std::vector<Index> lengths{100, 0, 1, 64};
+  for (const std::string& variant : kVariants) {
+    const Kernel kernel = split_decode(lengths, variant);
+    const HostTensors inputs = test_inputs(compile(kernel, {}).instance);
+    FlashReference reference(inputs, {variant, kSplitD, kSplitTile, tl::f16, tl::f32});
+    for (Index row = 0; row < kSplitRows; ++row) {
+      reference.add_row(row, 165, [](Index token) { return token; });
+    }
+    const HostTensors results = run_on_pe(kernel, {}, inputs);
+    const Reference expected = reference.result();
+    const Error error = error_against(expected.outputs.at("out"), results.at("out"));
+    EXPECT_LE(error.rms, expected.max_rms_rel) << variant;
+    EXPECT_LE(error.max, expected.max_abs_rel) << variant;
+  }
 }
 
 // An empty sequence first, last, alone among others, and twice in a row.
@@ -83,7 +208,7 @@ TEST(EmptyShare, AnEmptySequenceIsZeroAndLeavesItsNeighbours) {
       // V of sequence b is b + 1: a neighbour's value would show.
       const Index rows_of_sequence =
           instance.tensors[2].shape.rows() / static_cast<Index>(empty.size());
-      const HostTensors normal = decode_inputs(instance, "normal");
+      const HostTensors normal = test_inputs(instance, "normal");
       const HostTensors inputs =
           inputs_of(instance, [&](const std::string& name, Index row, Index col) {
             const Index sequence = row / rows_of_sequence;
@@ -252,12 +377,12 @@ TEST(HeadSize, UnusualSizesAreRight) {
     for (const std::string& variant : kVariants) {
       const Settings settings{{"s_kv", "100"}, {"variant", variant}, {"g", "3"}, {"d", d}};
       const Instance instance = compile("gqa_decode", settings).instance;
-      const HostTensors inputs = decode_inputs(instance, "normal");
+      const HostTensors inputs = test_inputs(instance, "normal");
       expect_within_tolerance(instance, inputs, run_on_pe("gqa_decode", settings, inputs));
     }
     const Settings chunk{{"s_q", "9"}, {"prefix", "60"}, {"g", "2"}, {"d", d}};
     const Instance instance = compile("gqa_prefill", chunk).instance;
-    const HostTensors inputs = decode_inputs(instance, "normal");
+    const HostTensors inputs = test_inputs(instance, "normal");
     expect_within_tolerance(instance, inputs, run_on_pe("gqa_prefill", chunk, inputs));
   }
 }
@@ -275,7 +400,7 @@ void expect_grouping(Index query_heads, Index kv_heads, const std::string& varia
                           {"s_kv", std::to_string(kTokens)},
                           {"d", std::to_string(kD)}};
   const Instance instance = compile("gqa_decode", settings).instance;
-  const HostTensors normal = decode_inputs(instance, "normal");
+  const HostTensors normal = test_inputs(instance, "normal");
   const HostTensors inputs =
       inputs_of(instance, [&](const std::string& name, Index row, Index col) {
         const Index kv_head = row / kTokens;
@@ -300,8 +425,7 @@ TEST(HeadGrouping, IllegalCountsAreRefusedBeforeLaunch) {
   for (const auto& [query_heads, kv_heads] : std::vector<std::pair<std::string, std::string>>{
            {"3", "2"}, {"33", "2"}, {"2", "4"}, {"4", "0"}}) {
     try {
-      test::launch(test::single_pe(), "gqa_decode",
-                   {{"heads", query_heads}, {"kv_heads", kv_heads}});
+      launch(single_pe(), "gqa_decode", {{"heads", query_heads}, {"kv_heads", kv_heads}});
       FAIL() << query_heads << ", " << kv_heads;
     } catch (const InputError& e) {
       EXPECT_THAT(e.what(), HasSubstr("kv_heads=" + kv_heads));
@@ -316,7 +440,7 @@ TEST(HeadGrouping, IllegalCountsAreRefusedBeforeLaunch) {
 
 /// V between -1 and 1, so that the absolute tolerance means something.
 HostTensors bounded_inputs(const Instance& instance) {
-  HostTensors inputs = decode_inputs(instance, "normal");
+  HostTensors inputs = test_inputs(instance, "normal");
   for (double& value : inputs["v"]) value = std::tanh(value);
   inputs["v"] = rounded(tl::f16, inputs["v"]);
   return inputs;
@@ -358,7 +482,7 @@ TEST(OddLengths, LongOnes) {
 TEST(OddLengths, ZeroByItselfIsRefused) {
   for (const char* name : {"s_kv", "lengths"}) {
     try {
-      test::launch(test::single_pe(), "gqa_decode", {{name, "0"}});
+      launch(single_pe(), "gqa_decode", {{name, "0"}});
       FAIL() << name;
     } catch (const InputError& e) {
       EXPECT_THAT(e.what(), HasSubstr(name + std::string("=0 ")));
@@ -367,4 +491,4 @@ TEST(OddLengths, ZeroByItselfIsRefused) {
 }
 
 }  // namespace
-}  // namespace kernbench::kernels
+}  // namespace kernbench::test

@@ -8,8 +8,10 @@
 
 #include "tests/support/attention_run.hpp"
 
-namespace kernbench::kernels {
+namespace kernbench::test {
 namespace {
+
+using namespace kernels;
 
 struct Chunk {
   Index s_q, prefix, tile_q, tile, g, d, kv_heads;
@@ -56,7 +58,7 @@ std::vector<double> decoded_alone(const Chunk& c, const Settings& dtype,
 
 void check(const Chunk& c, const Settings& dtype = {}, const std::string& kind = "normal") {
   const Instance instance = compile("gqa_prefill", settings_of(c, "opt2", dtype)).instance;
-  const HostTensors inputs = decode_inputs(instance, kind);
+  const HostTensors inputs = test_inputs(instance, kind);
   const std::vector<double> expected = decoded_alone(c, dtype, inputs);
   for (const char* variant : {"opt1", "opt2", "opt3"}) {
     SCOPED_TRACE(testing::Message() << variant << " " << kind << " s_q " << c.s_q << " prefix "
@@ -81,7 +83,7 @@ TEST(GqaPrefill, RisingScores) { check({20, 10, 8, 8, 2, 16, 1}, {}, "rising"); 
 TEST(GqaPrefill, ATokenDoesNotSeeLaterOnes) {
   const Chunk c{16, 5, 8, 8, 2, 16, 1};
   const Compiled compiled = compile("gqa_prefill", settings_of(c, "opt2"));
-  HostTensors inputs = decode_inputs(compiled.instance, "normal");
+  HostTensors inputs = test_inputs(compiled.instance, "normal");
   const std::vector<double> before = run_in_program_order(compiled, inputs).at("out");
   const Index changed = 9;  // query token; its position is 14
   for (const char* name : {"k", "v"}) {
@@ -98,8 +100,7 @@ TEST(GqaPrefill, ATokenDoesNotSeeLaterOnes) {
 }
 
 std::string op_log(const std::string& kernel, const Settings& settings) {
-  return test::in_child(
-      [&] { return test::run_catalogue(test::single_pe(), kernel, settings).op_log; });
+  return in_child([&] { return run_catalogue(single_pe(), kernel, settings).op_log; });
 }
 
 // One query token sees the whole cache: no mask, and M = g rows as in decode.
@@ -111,9 +112,8 @@ TEST(GqaPrefill, OneTokenIsTheRunOfDecode) {
 }
 
 std::uint64_t loop_ps(const Chunk& chunk, const std::string& variant) {
-  return std::stoull(test::in_child([&] {
-    const auto result =
-        test::run_catalogue(test::single_pe(), "gqa_prefill", settings_of(chunk, variant));
+  return std::stoull(in_child([&] {
+    const auto result = run_catalogue(single_pe(), "gqa_prefill", settings_of(chunk, variant));
     return std::to_string(result.region_ps("loop"));
   }));
 }
@@ -137,6 +137,17 @@ TEST(PrefillTiming, Opt2HidesTheMaskBehindTheTileBefore) {
               365375U + 478000U * static_cast<std::uint64_t>(n - 1) + 378000U);
   }
 }
+// opt1: PE_CPU waits for #1 of the last tile to dispatch the mask, and has then softmax_merge (254
+// bytes, 55.875) and P.V (45.125) to dispatch too. In that time both MATH commands end (8 during
+// the 55.875; 44 during the 45.125), so P.V, 334, follows its dispatch. In decode, 743.375 + 510
+// (n-1), it follows #1 and the 44.
+TEST(PrefillTiming, Opt1PaysForTheDispatchAfterTheMask) {
+  for (const Index n : {1, 2, 3, 16}) {
+    EXPECT_EQ(
+        loop_ps(two_tokens(n), "opt1"),
+        365375U + 510000U * static_cast<std::uint64_t>(n - 1) + 42063 + 55875 + 45125 + 334000);
+  }
+}
 // One tile of opt3 is a chain of dispatches after #1, so the mask's adds to it (contract 13:
 // 462.501 + 616.503 without).
 TEST(PrefillTiming, Opt3OneTile) { EXPECT_EQ(loop_ps(two_tokens(1), "opt3"), 1079004U + 42063); }
@@ -152,7 +163,7 @@ TEST(PrefillTiming, Opt3HidesTheMaskBehindTheTileBefore) {
 // bytes that must move: K and V of every visited tile, once for each m tile of 8 rows (R6.5).
 TEST(PrefillTiming, MovesKAndVOfTheVisitedTilesOnly) {
   const Chunk c{64, 32, 4, 32, 4, 64, 2};
-  const auto result = test::run_catalogue(test::single_pe(), "gqa_prefill", settings_of(c, "opt2"));
+  const auto result = run_catalogue(single_pe(), "gqa_prefill", settings_of(c, "opt2"));
   std::uint64_t tiles = 0;
   for (Index last = c.prefix + c.tile_q - 1; last < c.prefix + c.s_q; last += c.tile_q) {
     tiles += static_cast<std::uint64_t>(last / c.tile + 1);
@@ -165,4 +176,4 @@ TEST(PrefillTiming, MovesKAndVOfTheVisitedTilesOnly) {
 }
 
 }  // namespace
-}  // namespace kernbench::kernels
+}  // namespace kernbench::test

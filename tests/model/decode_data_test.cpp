@@ -1,73 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contract 8 and R13.4 on the model: numbers through the stages, of which a kernel's variants
-// overlap different ones. Three oracles: float64 within tolerance, the commands run one after the
-// other bit for bit, and the times with data off.
+// overlap different ones. Two oracles: float64 within tolerance, and the commands run one after the
+// other bit for bit.
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "model/arch/numerics.hpp"
-#include "tests/support/decode_inputs.hpp"
+#include "tests/support/data_run.hpp"
 #include "tests/support/in_child.hpp"
-#include "tests/support/kernel_bench.hpp"
 #include "tests/support/program_order.hpp"
+#include "tests/support/test_inputs.hpp"
 
-namespace kernbench {
+namespace kernbench::test {
 namespace {
-
-using kernels::HostTensors;
-using test::Settings;
-
-// The device's view of a kernel's tensors, placed as R3.4 says.
-std::vector<arch::Slice> slices_of(const kernels::Instance& instance) {
-  std::vector<arch::Slice> slices;
-  command::Address addr = 0;
-  for (const kernels::TensorSpec& spec : instance.tensors) {
-    slices.push_back({command::OperandName::src, spec.dtype, addr, spec.shape.rows(),
-                      spec.shape.cols(), spec.shape.cols(), 1});
-    addr = command::align_up(slices.back().range().end, command::kHbmTensorAlignment);
-  }
-  return slices;
-}
 
 // Runs one variant in data mode in a child and checks it against the oracles.
 void check(const std::string& variant, const std::string& s_kv, const std::string& kind,
            Settings settings = {}) {
   settings.push_back({"variant", variant});
   settings.push_back({"s_kv", s_kv});
-  const arch::TopologyConfig topology = test::single_pe();
-  const std::string timing_only =
-      test::in_child([&] { return test::run_catalogue(topology, "gqa_decode", settings).op_log; });
-  const std::string with_data = test::in_child([&] {
-    const auto compiled = kernels::compile("gqa_decode", settings);
-    const HostTensors inputs = kernels::decode_inputs(compiled.instance, kind);
-    const HostTensors expected = kernels::run_in_program_order(compiled, inputs);
-    test::BenchOptions options;
-    options.data = true;
-    const std::vector<arch::Slice> slices = slices_of(compiled.instance);
-    options.load = [&](arch::Storage& hbm) {
-      for (std::size_t i = 0; i + 1 < slices.size(); ++i) {
-        const auto& values = inputs.at(compiled.instance.tensors[i].name);
-        arch::write_slice(hbm, slices[i], arch::Values(values.begin(), values.end()));
-      }
-    };
-    arch::Values out;
-    options.inspect = [&](const arch::Storage& hbm) { arch::read_slice(hbm, slices.back(), out); };
-    const auto result = test::run_catalogue(topology, "gqa_decode", settings, options);
+  in_child([&] {
+    const auto compiled = compile("gqa_decode", settings);
+    const kernels::HostTensors inputs = test_inputs(compiled.instance, kind);
+    const DataRun run = run_with_data(single_pe(), "gqa_decode", settings, inputs);
+    EXPECT_EQ(run.results, run_in_program_order(compiled, inputs));
     for (const char* name : {"m", "l", "O"}) {
-      const auto& values = result.observed.at(name);
-      EXPECT_EQ(std::vector<double>(values.begin(), values.end()), expected.at(name)) << name;
-      for (const float value : values) EXPECT_TRUE(std::isfinite(value));
+      for (const double value : run.results.at(name)) EXPECT_TRUE(std::isfinite(value)) << name;
     }
     const auto reference = compiled.instance.reference(inputs);
-    const auto error = kernels::error_against(reference.outputs.at("out"),
-                                              std::vector<double>(out.begin(), out.end()));
+    const auto error = error_against(reference.outputs.at("out"), run.results.at("out"));
     EXPECT_LE(error.rms, reference.max_rms_rel);
     EXPECT_LE(error.max, reference.max_abs_rel);
-    return result.op_log;
+    return std::string();
   });
-  EXPECT_EQ(with_data, timing_only) << "R8.3: times must not depend on data";
 }
 
 void check_lengths(const std::string& variant, const std::string& kind) {
@@ -110,4 +76,4 @@ TEST(DecodeData, Bf16) {
 }
 
 }  // namespace
-}  // namespace kernbench
+}  // namespace kernbench::test

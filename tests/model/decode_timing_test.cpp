@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/arch/topology_file.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/kernel_bench.hpp"
 
@@ -20,10 +21,7 @@ BenchResult decode(const std::string& variant, int tiles,
 }
 
 arch::TopologyConfig single_pe_ns() {
-  arch::TopologyConfig topology = test::single_pe();
-  topology.pe.pe_cost_model.fixed_cycles = 32;
-  topology.pe.pe_cost_model.cycles_per_byte = arch::Rational(1, 4);
-  return topology;
+  return arch::read_topology_file(KERNBENCH_SOURCE_DIR "/topologies/single_pe_ns.yaml");
 }
 
 // #1(0) cold with scale (365.375), then a tile of 478 = 144 (K) + 144 (V) + 100 latency + 36 + 32

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every number of a topology does something: halved and doubled on a kernel that uses what it
-// describes, a reported number moves the way its meaning says, or the meaning says that it has no
-// timing effect and nothing moves (docs/field_cases.md, 31). The table of keys is iterated, so a
-// new key without a probe fails.
+// Every key of a topology does something (docs/field_cases.md, 31). A number, halved and doubled on
+// a kernel that uses what it describes, moves a reported number the way its meaning says, or its
+// meaning says that it has no timing effect and nothing moves. Each choice gives an op log of its
+// own. The table of keys is iterated, so a new key without a probe fails.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,12 +37,15 @@ Run catalogue(const std::string& kernel, const Settings& settings) {
     return run_catalogue(topology, kernel, settings);
   };
 }
-Run body(const std::function<void(tl::Context&)>& kernel) {
+Run body(const std::function<void(tl::Context&)>& kernel, bool expects_hazards = false) {
   return [=](const arch::TopologyConfig& topology) {
-    return run_kernel(topology, [&](command::CommandSink& sink) {
+    BenchOptions options;
+    options.expects_hazards = expects_hazards;
+    const auto issue = [&](command::CommandSink& sink) {
       tl::Context tl(runtime::make_target(topology), sink);
       kernel(tl);
-    });
+    };
+    return run_kernel(topology, issue, options);
   };
 }
 
@@ -255,6 +258,75 @@ TEST(KeyEffects, EveryNumberDoesWhatItsMeaningSays) {
     left.erase(found);
   }
   for (const auto& [path, probe] : left) ADD_FAILURE() << path << " is no key";
+}
+
+// ---- keys that are no numbers -------------------------------------------------------------------
+
+/// The second fill, dispatched in less than the 128 cycles of the first, waits for that; if
+/// everything is to drain, for the gemm before them too.
+Run conflict_beside_a_long_gemm() {
+  return body([](tl::Context& tl) {
+    tl.composite(tl::gemm(tl.empty({8, 128}, tl::f16), tl.ref(0, {128, 1024}, tl::f16)));
+    const Tensor x = tl.empty({8192}, tl::f32);
+    tl.fill(x, 0);
+    tl.fill(x, 1);
+  });
+}
+/// The second composite reads what the first writes; no rw handle says so.
+Run chained_composites() {
+  return body(
+      [](tl::Context& tl) {
+        const Tensor a = tl.empty({8, 128}, tl::f16);
+        const Tensor y = tl.composite(tl::gemm(a, tl.ref(0, {128, 128}, tl::f16)));
+        tl.composite(tl::gemm(y, tl.ref(32768, {128, 128}, tl::f16)));
+      },
+      true);
+}
+Run streamed_head() {
+  return body([](tl::Context& tl) {
+    tl.composite(tl::math("relu", {{"src", tl.ref(0, {8, 128}, tl::f16)}}));
+  });
+}
+
+/// What a run shows: its op log, or why `tl` refuses the kernel.
+std::string shown(const Run& run, const Sets& sets) {
+  return in_child([&]() -> std::string {
+    try {
+      return run(arch::load_topology("name: probe", "probe.yaml", sets)).op_log;
+    } catch (const InputError& error) {
+      return error.what();
+    }
+  });
+}
+
+std::map<std::string, Run> choice_probes() {
+  return {{"pe.scheduler.rw_policy", conflict_beside_a_long_gemm()},
+          {"pe.scheduler.rw_match", chained_composites()},
+          {"pe.scheduler.math_head_from_hbm", streamed_head()},  // refused without
+          {"pe.gemm.model", one_gemm()}};
+}
+
+TEST(KeyEffects, EveryChoiceShowsInTheOpLog) {
+  auto left = choice_probes();
+  for (const arch::TopologyKey& key : arch::topology_keys()) {
+    if (key.number || key.path == "name") continue;
+    const auto found = left.find(key.path);
+    ASSERT_NE(found, left.end()) << key.path << ": no probe shows what this key does";
+    std::map<std::string, std::string> value_of;  // by op log
+    for (const std::string_view word : split(key.range, ',')) {
+      const std::string value(word.substr(word.find_first_not_of(' ')));
+      const std::string log = shown(found->second, {key.path + "=" + value});
+      const auto [first, differs] = value_of.emplace(log, value);
+      EXPECT_TRUE(differs) << key.path << ": " << value << " is as " << first->second;
+    }
+    EXPECT_GE(value_of.size(), 2U) << key.path;
+    left.erase(found);
+  }
+  for (const auto& [path, run] : left) ADD_FAILURE() << path << " is no choice";
+}
+
+TEST(KeyEffects, TheNameHasNoTimingEffect) {
+  EXPECT_EQ(shown(one_gemm(), {"name=other"}), shown(one_gemm(), {}));
 }
 
 // Latency is paid once: 21 bytes of dispatch, 41.3125 ns rounded up; setup 16; 64 bytes at 128 GB/s

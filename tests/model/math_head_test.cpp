@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "tests/model/raw_commands.hpp"
-#include "tests/support/decode_inputs.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/legal_run.hpp"
 #include "tests/support/program_order.hpp"
+#include "tests/support/test_inputs.hpp"
 
 namespace kernbench::test {
 namespace {
@@ -59,6 +59,12 @@ TEST(MathHead, R5_5_WritesBack) {
   EXPECT_THAT(spans(result, 0, "dma_write"), ElementsAre(ns(22, 38), ns(41, 49)));
   EXPECT_THAT(spans(result, 0, "math"), ElementsAre(ns(18, 22), ns(37, 41), ns(49, 50)));
   EXPECT_TRUE(rows_of(result, 0, "store").empty());
+  // Nothing is in HBM before the write: the op's row names out, but no address.
+  const auto ops = rows_of(result, 0, "math"), writes = rows_of(result, 0, "dma_write");
+  EXPECT_EQ(ops[0].operand, "out");
+  EXPECT_FALSE(ops[0].addr.has_value());
+  EXPECT_EQ(writes[0].addr, 4096u);
+  EXPECT_EQ(writes[1].addr, 4096u + 64u);
 }
 
 // Every operand in HBM is read, in order; one in TCM is not. Rows name op, chunk and operand.
@@ -147,11 +153,11 @@ TEST(MathHead, R5_5_NumbersAreThoseOfTheWholeTensor) {
     return instance;
   };
   arch::TopologyConfig topology = streaming_pe(2);
-  const auto compiled = kernels::compile(kernel, {}, runtime::make_target(topology));
-  const auto inputs = kernels::decode_inputs(compiled.instance, "normal");
+  const auto compiled = compile(kernel, {}, runtime::make_target(topology));
+  const auto inputs = test_inputs(compiled.instance, "normal");
   const runtime::Launch launch(kernel, {}, topology);
   EXPECT_EQ(results_in(run_as_text(topology, launch, inputs, poisoned())),
-            text_of(kernels::run_in_program_order(compiled, inputs)));
+            text_of(run_in_program_order(compiled, inputs)));
 }
 
 }  // namespace

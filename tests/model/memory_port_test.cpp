@@ -6,12 +6,15 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <functional>
 #include <list>
 #include <ostream>
 #include <random>
 #include <set>
 
+#include "model/embedded_hbm.hpp"
 #include "model/pe.hpp"
+#include "tests/support/in_child.hpp"
 #include "tests/support/scripted_memory.hpp"
 #include "tlm_if/base_protocol_monitor.hpp"
 
@@ -627,6 +630,69 @@ TEST(MemoryPort, GrantsByArrivalThenReadsThenChannel) {
   sc_core::sc_start();
   driver.expect_drained();
   EXPECT_THAT(order, ElementsAre(0x2000u, 0x3000u, 0x0000u, 0x1000u, 0x2040u));
+}
+
+// Two PEs that each load one burst at the same time. `finish` hears of each that has its bytes.
+void load_at_once(const std::vector<std::uint32_t>& creation_order,
+                  const std::function<void(Pe& pe)>& bind,
+                  const std::function<void(std::uint32_t pe)>& finish) {
+  const TensorHandle source = handle(0, Shape::vector(64), Space::hbm);
+  const TensorHandle target = handle(kTcmBase, Shape::vector(64), Space::tcm);
+  std::list<Pe> pes;
+  for (const std::uint32_t index : creation_order) {
+    Pe& pe = pes.emplace_back(("pe" + std::to_string(index)).c_str(), small_bursts(), index);
+    bind(pe);
+    pe.set_kernel([&, index](command::CommandSink& sink) {
+      sink.issue(command::DmaReadCmd{source, target});
+      sink.wait({target.range()});
+      finish(index);
+    });
+  }
+  sc_core::sc_start();
+  for (const Pe& pe : pes) EXPECT_TRUE(pe.idle());
+}
+
+// Contract 6, "Same time": memory ports settle in PE order, whichever PE was created first.
+TEST(MemoryPort, PortsOfOneInstantSendInPeOrder) {
+  for (const std::uint32_t first : {0u, 1u}) {
+    const std::string requests = test::in_child([&] {
+      std::string order;
+      std::list<ScriptedMemory> memories;
+      load_at_once(
+          {first, 1 - first},
+          [&](Pe& pe) {
+            const std::string number = std::to_string(pe.index());
+            ScriptedMemory& memory = memories.emplace_back(("memory" + number).c_str(),
+                                                           command::ByteRange{0, kMemoryBytes},
+                                                           [&order, number](auto, const auto&) {
+                                                             order += number;
+                                                             Behaviour behaviour;
+                                                             behaviour.accept_ps = kNs;
+                                                             return behaviour;
+                                                           });
+            pe.memory.bind(memory.socket);
+          },
+          [](std::uint32_t) {});
+      return order;
+    });
+    EXPECT_EQ(requests, "01") << "PE " << first << " was created first";
+  }
+}
+
+// The embedded memory serves requests of one instant in the order of its ports, whichever PE is at
+// them: the one at port 0 has its 128 bytes a service of 128 bytes earlier.
+TEST(MemoryPort, EmbeddedMemoryServesAnInstantInPortOrder) {
+  for (const bool crossed : {false, true}) {
+    const std::string loaded = test::in_child([&] {
+      std::string order;
+      EmbeddedHbm hbm("hbm", arch::HbmConfig(), 2, false);
+      load_at_once(
+          {0, 1}, [&](Pe& pe) { pe.memory.bind(hbm.port(crossed ? 1 - pe.index() : pe.index())); },
+          [&](std::uint32_t pe) { order += std::to_string(pe); });
+      return order;
+    });
+    EXPECT_EQ(loaded, crossed ? "10" : "01");
+  }
 }
 
 }  // namespace

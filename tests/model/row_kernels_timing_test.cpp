@@ -166,7 +166,7 @@ class BlockRecurrence {
       if (fused_) {
         composite(j);
       } else {
-        simple(j);
+        split(j);
       }
       if (j > 0) store(j - 1);
     }
@@ -190,7 +190,7 @@ class BlockRecurrence {
     x_read_[j] = computed_[j];  // a command holds its bytes to its end (R6.10)
   }
 
-  void simple(std::size_t j) {
+  void split(std::size_t j) {
     for (std::size_t i = 0; i < kernel_.ops.size(); ++i) {
       const BlockOp& op = kernel_.ops[i];
       if (op.reads_x) cpu_ = std::max(cpu_, loads_[j].done());
@@ -241,41 +241,37 @@ TEST(RowBlockTiming, SoftmaxFusedOneBlock) {
   check_blocks("softmax", softmax(), kOneBlock, "fused");
 }
 // Here a load and a store are admitted at once: div_bcast holds both back at the head of the queue.
-TEST(RowBlockTiming, SoftmaxSimpleDefaults) {
-  check_blocks("softmax", softmax(), kDefaults, "simple");
+TEST(RowBlockTiming, SoftmaxSplitDefaults) {
+  check_blocks("softmax", softmax(), kDefaults, "split");
 }
-TEST(RowBlockTiming, SoftmaxSimpleWide) {
-  check_blocks("softmax", softmax(), {64, 704, 8}, "simple");
+TEST(RowBlockTiming, SoftmaxSplitWide) {
+  check_blocks("softmax", softmax(), {64, 704, 8}, "split");
 }
 // Blocks of 2048 bytes, the last of 8 rows.
 TEST(RowBlockTiming, SoftmaxFusedShortRows) {
   check_blocks("softmax", softmax(), {200, 32, 32}, "fused");
 }
-TEST(RowBlockTiming, SoftmaxSimpleNarrow) { check_blocks("softmax", softmax(), kNarrow, "simple"); }
-TEST(RowBlockTiming, SoftmaxSimplePartial) {
-  check_blocks("softmax", softmax(), kPartial, "simple");
-}
+TEST(RowBlockTiming, SoftmaxSplitNarrow) { check_blocks("softmax", softmax(), kNarrow, "split"); }
+TEST(RowBlockTiming, SoftmaxSplitPartial) { check_blocks("softmax", softmax(), kPartial, "split"); }
 TEST(RowBlockTiming, RmsnormFusedDefaults) {
   check_blocks("rmsnorm", rmsnorm(), kDefaults, "fused");
 }
 TEST(RowBlockTiming, RmsnormFusedPartial) { check_blocks("rmsnorm", rmsnorm(), kPartial, "fused"); }
-TEST(RowBlockTiming, RmsnormSimpleDefaults) {
-  check_blocks("rmsnorm", rmsnorm(), kDefaults, "simple");
+TEST(RowBlockTiming, RmsnormSplitDefaults) {
+  check_blocks("rmsnorm", rmsnorm(), kDefaults, "split");
 }
-TEST(RowBlockTiming, RmsnormSimplePartial) {
-  check_blocks("rmsnorm", rmsnorm(), kPartial, "simple");
-}
+TEST(RowBlockTiming, RmsnormSplitPartial) { check_blocks("rmsnorm", rmsnorm(), kPartial, "split"); }
 TEST(RowBlockTiming, LayernormFusedDefaults) {
   check_blocks("layernorm", layernorm(), kDefaults, "fused");
 }
 TEST(RowBlockTiming, LayernormFusedPartial) {
   check_blocks("layernorm", layernorm(), kPartial, "fused");
 }
-TEST(RowBlockTiming, LayernormSimpleDefaults) {
-  check_blocks("layernorm", layernorm(), kDefaults, "simple");
+TEST(RowBlockTiming, LayernormSplitDefaults) {
+  check_blocks("layernorm", layernorm(), kDefaults, "split");
 }
-TEST(RowBlockTiming, LayernormSimplePartial) {
-  check_blocks("layernorm", layernorm(), kPartial, "simple");
+TEST(RowBlockTiming, LayernormSplitPartial) {
+  check_blocks("layernorm", layernorm(), kPartial, "split");
 }
 
 // The recurrence itself, by hand. Defaults, fused: load 0 is dispatched (41.313) and done after
@@ -291,6 +287,66 @@ TEST(RowBlockTiming, SoftmaxFusedNarrowIsBoundByDispatch) {
   const Ps composite_2 = 41313 + 148000 + 128000 + 2 * 41313 + 47375;
   const Ps composite_6 = composite_2 + 4 * (47375 + 2 * 41313);
   EXPECT_EQ(loop_ps("softmax", {{"cols", "256"}}), composite_6 + 2 * 128000 + 41313 + 148000);
+}
+
+// R5.5: a block's composite reads its rows itself and shares the scratch of the one before, so its
+// first read starts when that has ended, and nothing hides it.
+struct Streamed {
+  std::string kernel;
+  std::uint64_t composite_bytes;     // of the fused one; copy is 20 more
+  std::uint64_t on_matrix, on_rows;  // ops
+};
+const Streamed kStreamed[] = {
+    {"softmax", 118, 4, 0}, {"rmsnorm", 162, 4, 2}, {"layernorm", 274, 7, 3}};
+
+Ps streamed_loop_ps(const std::string& kernel, const Settings& settings) {
+  arch::TopologyConfig topology = test::single_pe();
+  topology.pe.scheduler.math_head_from_hbm = true;
+  Settings all = settings;
+  all.emplace_back("variant", "streamed");
+  return test::run_catalogue(topology, kernel, all).region_ps("loop");
+}
+
+// Blocks of 8 x 128 are one chunk of 2048 bytes each: read, copy, then the ops as ever. The store
+// of a block is dispatched at its end, and over before the next reads: those take the memory from
+// 16 to 32, a write from 41.313 + 16 on.
+Ps one_chunk_a_block(const Streamed& s, std::uint64_t blocks) {
+  const Ps transfer = kSetup + on_bus(2048) + kLatency;
+  const Ps block = transfer + math(1024) + s.on_matrix * math(1024) + s.on_rows * math(8);
+  return dispatch(s.composite_bytes + 20) + blocks * block + dispatch(21) + transfer;
+}
+TEST(RowBlockTiming, SoftmaxStreamed) {
+  EXPECT_EQ(streamed_loop_ps("softmax", {{"cols", "128"}}), one_chunk_a_block(kStreamed[0], 8));
+}
+TEST(RowBlockTiming, RmsnormStreamed) {
+  EXPECT_EQ(streamed_loop_ps("rmsnorm", {{"cols", "128"}}), one_chunk_a_block(kStreamed[1], 8));
+}
+TEST(RowBlockTiming, LayernormStreamed) {
+  EXPECT_EQ(streamed_loop_ps("layernorm", {{"cols", "128"}}), one_chunk_a_block(kStreamed[2], 8));
+}
+
+// A block of 8 x 512 is four chunks of 8 rows of 256 bytes, with three credits: a read waits for
+// its channel and for the copy three chunks before. The read of chunk 1 may take longer.
+Ps four_chunks(Ps held_up) {
+  Ps read = 0, copied[4] = {};
+  for (std::size_t i = 0; i < 4; ++i) {
+    read = std::max(read, i < 3 ? 0 : copied[i - 3]) + kSetup + 8 * on_bus(256);
+    if (i == 1) read += held_up;
+    copied[i] = std::max(i == 0 ? 0 : copied[i - 1], read + kLatency) + math(1024);
+  }
+  return copied[3] + 4 * math(8 * 512);
+}
+constexpr Ps kStoreOf8x512 = kSetup + 64000 + kLatency;
+TEST(RowBlockTiming, SoftmaxStreamedOneBlock) {
+  EXPECT_EQ(streamed_loop_ps("softmax", {{"rows", "8"}}),
+            dispatch(138) + four_chunks(0) + dispatch(21) + kStoreOf8x512);
+}
+// The store of the block before arrives at the memory 41.313 + 16 after its end, as chunk 1 is
+// read, from 48 to 64. By arrival: bursts of the read up to 58, one of the store (32 ns), one of
+// the read, the other of the store, the rest of the read, which so ends 64 later.
+TEST(RowBlockTiming, SoftmaxStreamedDefaults) {
+  EXPECT_EQ(streamed_loop_ps("softmax", {}),
+            dispatch(138) + four_chunks(0) + 7 * four_chunks(64000) + dispatch(21) + kStoreOf8x512);
 }
 
 // ---- gemms with streamed weights ----------------------------------------------------------------
@@ -430,16 +486,16 @@ TEST(StateMergeTiming, FusedNineParts) {
 }
 // Every op is shorter than a dispatch: the sum of them, and copy at the end. Loads of the next part
 // go before a part's commands and hide its latency.
-TEST(StateMergeTiming, Simple) {
+TEST(StateMergeTiming, Split) {
   const Ps merge = 5 * dispatch(29) + dispatch(37) + 2 * dispatch(33) + dispatch(21);
-  EXPECT_EQ(loop_ps("state_merge", {{"variant", "simple"}}),
+  EXPECT_EQ(loop_ps("state_merge", {{"variant", "split"}}),
             3 * (3 * dispatch(21) + merge) + math(8));
 }
 // With one part to come max_elem awaits its m: 32 bytes, dispatched first.
-TEST(StateMergeTiming, SimpleTwoParts) {
+TEST(StateMergeTiming, SplitTwoParts) {
   const Ps m_loaded = dispatch(21) + kSetup + on_bus(32) + kLatency;
   const Ps merge = 5 * dispatch(29) + dispatch(37) + 2 * dispatch(33) + dispatch(21);
-  EXPECT_EQ(loop_ps("state_merge", {{"variant", "simple"}, {"parts", "2"}}),
+  EXPECT_EQ(loop_ps("state_merge", {{"variant", "split"}, {"parts", "2"}}),
             m_loaded + merge + math(8));
 }
 

@@ -34,12 +34,14 @@ OpSpec gemm_op(Space a_space, Space b_space, Space out_space) {
   return op;
 }
 
-test::BenchResult run_gemm(Space a, Space b, Space out) {
-  return test::run_kernel(test::single_pe(), [=](command::CommandSink& sink) {
+test::BenchResult run_gemm(Space a, Space b, Space out, const test::BenchOptions& options = {},
+                           const arch::TopologyConfig& topology = test::single_pe()) {
+  const auto kernel = [=](command::CommandSink& sink) {
     sink.begin_region("loop");
     sink.issue(CompositeCmd{{0}, {gemm_op(a, b, out)}, {}});
     sink.end_region("loop");
-  });
+  };
+  return test::run_kernel(topology, kernel, options);
 }
 
 // Contract 13: 42.875 dispatch (40 + 46/16) + 144 DMA (16 setup + 16384 B / 128 B/ns) + 100 latency
@@ -60,6 +62,33 @@ TEST(Skeleton, OutInHbmAdds124000ps) {
 // - 144 - 100.
 TEST(Skeleton, PinnedBTakes244000psLess) {
   EXPECT_EQ(run_gemm(Space::tcm, Space::tcm, Space::tcm).end_ps, 112875u);
+}
+
+// The hook adds to each dispatch, DMA setup and stage of an engine: here to the dispatch, the read,
+// FETCH, GEMM, STORE and the write, 1 ns each.
+TEST(TestHooks, ExtraDelayIsAddedToEveryStage) {
+  test::BenchOptions options;
+  options.extra_delay = [] { return 1000; };
+  EXPECT_EQ(run_gemm(Space::tcm, Space::hbm, Space::hbm, options).end_ps, 480875u + 6000u);
+}
+
+// The setup of a, granted first, is overtaken by that of b on the other channel: after the
+// dispatch, 42.875, 516 and 36 ns of setup; then 2048 and 16384 bytes at 128 B/ns.
+TEST(TestHooks, SetupsOfDifferentLengthsEndInTheirOwnTime) {
+  arch::TopologyConfig topology = test::single_pe();
+  topology.pe.dma.read_channels = 2;
+  const std::vector<std::uint64_t> extra{0, 500'000, 20'000};  // dispatch, a, b
+  std::size_t calls = 0;
+  test::BenchOptions options;
+  options.extra_delay = [&] { return calls < extra.size() ? extra[calls++] : 0; };
+  const auto reads =
+      test::select(run_gemm(Space::hbm, Space::hbm, Space::tcm, options, topology).rows,
+                   [](const test::OpLogRow& row) { return row.stage == "dma_read"; });
+  ASSERT_EQ(reads.size(), 2u);
+  EXPECT_EQ(reads[0].operand, "b");
+  EXPECT_EQ(reads[0].end, 42875u + 36000u + 128000u);
+  EXPECT_EQ(reads[1].operand, "a");
+  EXPECT_EQ(reads[1].end, 42875u + 516000u + 16000u);
 }
 
 }  // namespace

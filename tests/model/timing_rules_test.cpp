@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 
 #include "tests/model/raw_commands.hpp"
+#include "tests/support/in_child.hpp"
 #include "tests/support/kernel_bench.hpp"
 
 namespace kernbench {
@@ -42,6 +44,7 @@ using test::transposed;
 using test::unit_pe;
 using test::work_of;
 using test::work_span;
+using testing::Each;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -853,6 +856,112 @@ TEST(TimingRules, R7_4_AdmissionDoesNotBlockTheKernel) {
   EXPECT_TRUE(result.idle);
 }
 
+// ---- contract 8: when bytes are read and written ------------------------------------------------
+
+// With rw_match handle_id composites meet commands that they conflict with (R7.3), and show when
+// each side touches its bytes. X and Y take 32 ns of MATH and 64 ns of DMA, in four bursts; HBM
+// holds 0, and ones() 1.
+TensorHandle x32() { return ns_of_math(0, 32); }
+TensorHandle y32() { return ns_of_math(16384, 32); }
+TensorHandle ones() { return tcm(32768, {32, 32}); }
+TensorHandle product() { return tcm(36864, {8, 32}); }
+/// product() = the first 8 * 32 entries of `x`, as a matrix, times ones().
+command::CompositeCmd sums_of(const TensorHandle& x) {
+  TensorHandle first = x;
+  first.shape = {8, 32};
+  first.row_stride = 32;
+  return composite({gemm(first, ones(), product())});
+}
+BenchResult run_meeting(const std::function<void(CommandSink&)>& kernel) {
+  auto topology = unit_pe();
+  topology.pe.scheduler.rw_match = arch::RwMatch::handle_id;
+  topology.pe.dma.burst_bytes = 1024;
+  test::BenchOptions options;
+  options.data = true;
+  options.expects_hazards = true;
+  return run_kernel(topology, kernel, options);
+}
+
+// The load ends at 116, within the copy of what X held before.
+TEST(TimingRules, R8_1_InputsAreSampledAtTheStart) {
+  const auto result = run_meeting([](CommandSink& sink) {
+    sink.issue(MathCmd{fill(x32(), 1)});
+    sink.wait({x32().range()});
+    sink.issue(DmaReadCmd{hbm(0, {32, 64}), x32()});
+    sink.issue(command::PeCpuOverheadCmd{40});
+    sink.issue(composite({copy(x32(), y32())}));
+    sink.observe("y", y32());
+  });
+  EXPECT_THAT(spans(result, 1, "dma_read"), ElementsAre(ns(52, 116)));
+  EXPECT_THAT(spans(result, 3, "math"), ElementsAre(ns(102, 134)));
+  EXPECT_THAT(result.observed.at("y"), Each(1));
+}
+
+// FETCH reads Y while the copy of X to Y runs: 32 entries of 2 a sum, not of 1.
+TEST(TimingRules, R8_1_ResultsAreVisibleAtTheEnd) {
+  const auto result = run_meeting([](CommandSink& sink) {
+    sink.issue(MathCmd{fill(x32(), 1)});
+    sink.issue(MathCmd{fill(y32(), 2)});
+    sink.issue(MathCmd{fill(ones(), 1)});
+    sink.wait({x32().range(), y32().range(), ones().range()});
+    sink.issue(composite({copy(x32(), y32())}));
+    sink.issue(sums_of(y32()));
+    sink.observe("sums", product());
+  });
+  EXPECT_THAT(spans(result, 3, "math"), ElementsAre(ns(100, 132)));
+  EXPECT_THAT(spans(result, 4, "fetch"), ElementsAre(ns(110, 150)));
+  EXPECT_THAT(result.observed.at("sums"), Each(64));
+}
+
+// The copy to Y ends at 126; the last burst of the write that began at 84 leaves at 132.
+TEST(TimingRules, R8_1_AWriteIsSampledAtItsStart) {
+  const auto result = run_meeting([](CommandSink& sink) {
+    sink.issue(MathCmd{fill(x32(), 1)});
+    sink.issue(MathCmd{fill(y32(), 2)});
+    sink.wait({x32().range(), y32().range()});
+    sink.issue(DmaWriteCmd{y32(), hbm(0, {32, 64})});
+    sink.issue(composite({copy(x32(), y32())}));
+    sink.issue(DmaReadCmd{hbm(0, {32, 64}), x32()});
+    sink.observe("written", x32());
+  });
+  EXPECT_THAT(spans(result, 2, "dma_write"), ElementsAre(ns(84, 148)));
+  EXPECT_THAT(spans(result, 3, "math"), ElementsAre(ns(94, 126)));
+  EXPECT_THAT(result.observed.at("written"), Each(2));
+}
+
+// FETCH at 98 reads what the first burst of the load, answered at 84, brings: not before 132.
+TEST(TimingRules, R8_1_AReadIsThereWhenDone) {
+  const auto result = run_meeting([](CommandSink& sink) {
+    sink.issue(MathCmd{fill(x32(), 1)});
+    sink.issue(MathCmd{fill(ones(), 1)});
+    sink.wait({x32().range(), ones().range()});
+    sink.issue(DmaReadCmd{hbm(0, {32, 64}), x32()});
+    sink.issue(command::PeCpuOverheadCmd{20});
+    sink.issue(sums_of(x32()));
+    sink.observe("sums", product());
+  });
+  EXPECT_THAT(spans(result, 2, "dma_read"), ElementsAre(ns(68, 132)));
+  EXPECT_THAT(spans(result, 4, "fetch"), ElementsAre(ns(98, 138)));
+  EXPECT_THAT(result.observed.at("sums"), Each(32));
+}
+
+// MATH at 126 reads what STORE, 122 to 130, is about to replace: 3, not the sum of 32 ones.
+TEST(TimingRules, R8_1_AStoreIsVisibleAtItsEnd) {
+  const auto result = run_meeting([](CommandSink& sink) {
+    sink.issue(MathCmd{fill(x32(), 1)});
+    sink.issue(MathCmd{fill(ones(), 1)});
+    sink.issue(MathCmd{fill(product(), 3)});
+    sink.wait({x32().range(), ones().range(), product().range()});
+    sink.issue(sums_of(x32()));
+    sink.issue(command::PeCpuOverheadCmd{44});
+    sink.issue(composite({copy(product(), tcm(40960, {8, 32}))}));
+    sink.observe("copy", tcm(40960, {8, 32}));
+  });
+  EXPECT_THAT(spans(result, 3, "store"), ElementsAre(ns(122, 130)));
+  EXPECT_THAT(spans(result, 5, "math"), ElementsAre(ns(126, 130)));
+  EXPECT_THAT(result.observed.at("copy"), Each(3));
+}
+
 // ---- "Same time" --------------------------------------------------------------------------------
 
 // One buffer, no DMA: at 60 STORE 0 and FETCH 1 arrive at the TCM server. (tile, stage): STORE of
@@ -878,6 +987,40 @@ TEST(TimingRules, SameTime_CommandBeforeTile) {
   EXPECT_THAT(spans(result, 2, "dispatch"), ElementsAre(ns(50, 60)));
   EXPECT_THAT(spans(result, 0, "math"), ElementsAre(ns(60, 64)));
   EXPECT_THAT(spans(result, 2, "math"), ElementsAre(ns(64, 65)));
+}
+
+// At 60 GEMM of composite 0 and the first op of composite 1 end, and both send MATH an op. By
+// command number, whichever stage had begun first: at 20 before GEMM, at 55 after it. By insertion
+// one of the two would differ.
+TEST(TimingRules, SameTime_CommandBeforeInsertion) {
+  for (const bool later : {false, true}) {
+    const std::string told = test::in_child([&] {
+      const auto result = run_kernel(unit_pe(), [&](CommandSink& sink) {
+        sink.issue(composite({gemm(a_tcm(), b_tcm(1), out_tcm(1)), scale(Scope::output_tile)}));
+        if (later) sink.issue(command::PeCpuOverheadCmd{35});
+        sink.issue(composite({fill(ns_of_math(16384, later ? 5 : 40)), fill(small(0))}));
+      });
+      EXPECT_EQ(spans(result, 0, "gemm")[0], ns(50, 60));
+      EXPECT_THAT(spans(result, later ? 2 : 1, "math"),
+                  ElementsAre(later ? ns(55, 60) : ns(20, 60), ns(64, 65)));
+      EXPECT_THAT(spans(result, 0, "math"), ElementsAre(ns(60, 64)));
+      return std::string("ran");
+    });
+    EXPECT_EQ(told, "ran") << (later ? "later" : "earlier");
+  }
+}
+
+// Setup 0: at 68 the write of composite 0 arrives at its channel, and load 2 is admitted. The load
+// is granted a channel within that instant, and at the socket reads go first.
+TEST(TimingRules, SameTime_AdmissionBeforeGrants) {
+  const auto result = run_kernel(unit_pe(), [](CommandSink& sink) {
+    sink.issue(composite({gemm(a_tcm(), b_tcm(1), out_hbm(1))}));
+    sink.issue(command::PeCpuOverheadCmd{48});
+    sink.issue(load(0, 512, 16384));
+  });
+  EXPECT_EQ(spans(result, 2, "dispatch")[0], ns(58, 68));
+  EXPECT_THAT(spans(result, 2, "dma_read"), ElementsAre(ns(68, 76)));
+  EXPECT_THAT(spans(result, 0, "dma_write"), ElementsAre(ns(68, 84)));
 }
 
 // Arrival comes before the key: MATH is busy with command 1 until 65; command 2 has waited since

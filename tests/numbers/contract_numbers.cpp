@@ -5,82 +5,107 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <cstdio>
+#include <map>
+#include <sstream>
 
+#include "model/arch/topology_file.hpp"
+#include "tests/support/data_run.hpp"
 #include "tests/support/in_child.hpp"
-#include "tests/support/kernel_bench.hpp"
+#include "tests/support/legal_run.hpp"
+#include "tests/support/test_inputs.hpp"
 #include "tl/tl.hpp"
 #include "tlm_if/command/program.hpp"
 
 namespace kernbench::test {
 namespace {
 
-/// What a row of the table needs of a run; crosses from the child as text.
-struct Figures {
-  double loop_start = 0, loop = 0;  ///< ns
-  double dispatch_per_tile = 0;     ///< cycles, inside the loop
-  double dispatch_of_first = 0;     ///< ns, of the first command of the loop
-  double first_prologue = 0;        ///< cycles of 1 ns: MATH of the first composite with one
-  double last_gemm = 0;             ///< ns, from the end of the loop's first dispatch
-};
+/// What rows of the table need of a run, by name; crosses from the child as text. In ns, or cycles
+/// of 1 ns, unless said.
+///   loop_start, loop      of the region
+///   dispatch_per_tile     inside the loop, not rounded
+///   dispatch N            of the first command of N bytes
+///   eight simple          dispatch of the first eight simple commands in the loop
+///   first_prologue        MATH of the first composite that starts with rmax
+///   last_gemm             its end, from the end of the loop's first dispatch
+///   end, bound            of the whole run, and what contract 13 says it cannot be below
+using Figures = std::map<std::string, double>;
 
 double nanoseconds(std::uint64_t ps) { return static_cast<double>(ps) / 1000; }
+
+/// "Every run": HBM bytes / bandwidth, GEMM busy, MATH busy, dispatch.
+double lower_bound(const BenchResult& result, const arch::TopologyConfig& topology) {
+  const auto& pe = result.statistics.pes().at(0);
+  const auto busy = [&](arch::Engine engine) {
+    return nanoseconds(pe.engines[static_cast<std::size_t>(engine)].busy_ps);
+  };
+  return std::max({static_cast<double>(pe.hbm_read_bytes + pe.hbm_write_bytes) /
+                       (topology.hbm.gbps.to_double() * topology.hbm.efficiency.to_double()),
+                   busy(arch::Engine::gemm), busy(arch::Engine::math), busy(arch::Engine::cpu)});
+}
 
 Figures read(const BenchResult& result, const arch::TopologyConfig& topology, std::uint64_t tiles) {
   Figures run;
   const Region& loop = result.region("loop");
-  run.loop_start = nanoseconds(loop.start_ps);
-  run.loop = nanoseconds(loop.end_ps - loop.start_ps);
-  run.dispatch_per_tile =
+  run["loop_start"] = nanoseconds(loop.start_ps);
+  run["loop"] = nanoseconds(loop.end_ps - loop.start_ps);
+  run["dispatch_per_tile"] =
       arch::dispatch_cycles(topology.pe.pe_cost_model, loop.segments, loop.logical_bytes)
           .to_double() /
       static_cast<double>(tiles);
+  run["end"] = nanoseconds(result.end_ps);
+  run["bound"] = lower_bound(result, topology);
   std::uint64_t dispatched = 0;
   std::int64_t fused = -1;
+  int simple = 0;
   for (const OpLogRow& row : result.rows) {
-    if (row.stage == "dispatch" && row.start == loop.start_ps) {
-      run.dispatch_of_first = nanoseconds(row.end - row.start);
-      dispatched = row.end;
+    const double time = nanoseconds(row.end - row.start);
+    if (row.stage == "dispatch") {
+      run.emplace(fmt::format("dispatch {}", row.bytes), time);
+      if (row.start == loop.start_ps) dispatched = row.end;
+      if (row.start >= loop.start_ps && row.op != "composite" && simple++ < 8) {
+        run["eight simple"] += time;
+      }
     }
-    if (row.stage == "gemm") run.last_gemm = nanoseconds(row.end - dispatched);
+    if (row.stage == "gemm") run["last_gemm"] = nanoseconds(row.end - dispatched);
     const bool prologue = row.stage == "math" && row.tile_m < 0 && row.op_index >= 0;
     if (prologue && row.op == "rmax" && fused < 0) fused = row.cmd;
-    if (prologue && row.cmd == fused) run.first_prologue += nanoseconds(row.end - row.start);
+    if (prologue && row.cmd == fused) run["first_prologue"] += time;
   }
   return run;
 }
 
 Figures run(const arch::TopologyConfig& topology, const std::string& kernel,
             const Settings& settings) {
-  const std::string text = in_child([&] {
+  std::istringstream lines(in_child([&] {
     const auto launched = launch(topology, kernel, settings);
-    const Figures r =
-        read(run_catalogue(topology, kernel, settings), topology, launched.instance().tiles);
-    return fmt::format("{} {} {} {} {} {}", r.loop_start, r.loop, r.dispatch_per_tile,
-                       r.dispatch_of_first, r.first_prologue, r.last_gemm);
-  });
-  Figures r;
-  EXPECT_EQ(
-      std::sscanf(text.c_str(), "%lf %lf %lf %lf %lf %lf", &r.loop_start, &r.loop,
-                  &r.dispatch_per_tile, &r.dispatch_of_first, &r.first_prologue, &r.last_gemm),
-      6);
-  return r;
+    std::string text;
+    for (const auto& [name, value] :
+         read(run_catalogue(topology, kernel, settings), topology, launched.instance().tiles)) {
+      text += fmt::format("{}={}\n", name, value);
+    }
+    return text;
+  }));
+  Figures figures;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t equals = line.find('=');
+    figures[line.substr(0, equals)] = std::stod(line.substr(equals + 1));
+  }
+  return figures;
 }
 
-Figures decode(const char* variant, int tiles, const arch::TopologyConfig& topology,
+Settings decode_settings(const std::string& variant, int tiles, int tile = 64) {
+  return {
+      {"variant", variant}, {"tile", std::to_string(tile)}, {"s_kv", std::to_string(tile * tiles)}};
+}
+Figures decode(const std::string& variant, int tiles, const arch::TopologyConfig& topology,
                int tile = 64) {
-  return run(topology, "gqa_decode",
-             {{"variant", variant},
-              {"tile", std::to_string(tile)},
-              {"s_kv", std::to_string(tile * tiles)}});
+  return run(topology, "gqa_decode", decode_settings(variant, tiles, tile));
 }
 
 arch::TopologyConfig single_pe_ns() {
-  arch::TopologyConfig topology = single_pe();
-  topology.pe.pe_cost_model.fixed_cycles = 32;
-  topology.pe.pe_cost_model.cycles_per_byte = arch::Rational(1, 4);
-  return topology;
+  return arch::read_topology_file(KERNBENCH_SOURCE_DIR "/topologies/single_pe_ns.yaml");
 }
 
 class Table {
@@ -96,12 +121,27 @@ class Table {
   void rounded(const std::string& what, double expected, double measured, int digits) {
     row(what, expected, measured, 0.5 * std::pow(10.0, -digits));
   }
+  /// Equal but for the rounding of so many durations to whole ps.
+  void sum_of(int durations, const std::string& what, double expected, double measured) {
+    row(what, expected, measured, durations * 0.0005 + 1e-9);
+  }
+  void at_least(const std::string& what, double bound, double measured) {
+    print(what, ">= ", bound, measured);
+    EXPECT_GE(measured, bound) << what;
+  }
+  void at_most(const std::string& what, double bound, double measured) {
+    print(what, "<= ", bound, measured);
+    EXPECT_LE(measured, bound) << what;
+  }
 
  private:
   void row(const std::string& what, double expected, double measured, double allowed) {
-    fmt::print("  {:<56} {:>14.9g} {:>14.9g} {:>10.3g}\n", what, expected, measured,
-               measured - expected);
+    print(what, "", expected, measured);
     EXPECT_NEAR(measured, expected, allowed) << what;
+  }
+  static void print(const std::string& what, const char* sign, double expected, double measured) {
+    fmt::print("  {:<56} {:>14} {:>14.9g} {:>10.3g}\n", what,
+               fmt::format("{}{:.9g}", sign, expected), measured, measured - expected);
   }
 };
 
@@ -183,40 +223,39 @@ void bytes(Table& table) {
 
 // ---- times --------------------------------------------------------------------------------------
 
+double ratio(const std::string& figure, const Figures& x, const Figures& y) {
+  return x.at(figure) / y.at(figure);
+}
+
 void dispatch(Table& table, const Figures& opt1, const Figures& opt2, const Figures& opt3) {
-  const arch::PeTiming timing(single_pe().pe), ns(single_pe_ns().pe);
   table.section("dispatch, cycles of 1 ns");
-  table.exact("#1 (54 bytes)", 43.375, nanoseconds(timing.dispatch(54)));
-  table.exact("P.V (82 bytes)", 45.125, nanoseconds(timing.dispatch(82)));
-  table.exact("#2 (322 bytes)", 60.125, nanoseconds(timing.dispatch(322)));
-  double eight = 0;
-  for (const std::uint64_t size : {25, 29, 29, 33, 25, 37, 33, 21}) {
-    eight += arch::dispatch_cycles(single_pe().pe.pe_cost_model, 1, size).to_double();
-  }
-  table.exact("eight MATH commands", 334.5, eight);
-  table.exact("opt1 per tile", 144.375, opt1.dispatch_per_tile);
-  table.exact("opt2 per tile", 103.5, opt2.dispatch_per_tile);
-  table.exact("opt3 per tile", 423.0, opt3.dispatch_per_tile);
-  table.rounded("opt3 / opt2", 4.087, opt3.dispatch_per_tile / opt2.dispatch_per_tile, 3);
-  table.rounded("opt1 / opt2", 1.395, opt1.dispatch_per_tile / opt2.dispatch_per_tile, 3);
+  table.exact("#1 (54 bytes)", 43.375, opt2.at("dispatch 54"));
+  table.exact("P.V (82 bytes)", 45.125, opt3.at("dispatch 82"));
+  table.exact("#2 (322 bytes)", 60.125, opt2.at("dispatch 322"));
+  table.sum_of(8, "eight MATH commands", 334.5, opt3.at("eight simple"));
+  table.exact("opt1 per tile", 144.375, opt1.at("dispatch_per_tile"));
+  table.exact("opt2 per tile", 103.5, opt2.at("dispatch_per_tile"));
+  table.exact("opt3 per tile", 423.0, opt3.at("dispatch_per_tile"));
+  table.rounded("opt3 / opt2", 4.087, ratio("dispatch_per_tile", opt3, opt2), 3);
+  table.rounded("opt1 / opt2", 1.395, ratio("dispatch_per_tile", opt1, opt2), 3);
   const Figures ns1 = decode("opt1", 16, single_pe_ns()), ns2 = decode("opt2", 16, single_pe_ns());
   const Figures ns3 = decode("opt3", 16, single_pe_ns());
   table.section("dispatch on single_pe_ns");
-  table.exact("one-gemm composite of 54 bytes", 45.5, nanoseconds(ns.dispatch(54)));
-  table.exact("bare one-gemm composite", 43.5, nanoseconds(ns.dispatch(46)));
-  table.exact("opt1 per tile", 193.5, ns1.dispatch_per_tile);
-  table.exact("opt2 per tile", 158.0, ns2.dispatch_per_tile);
-  table.exact("opt3 per tile", 412.0, ns3.dispatch_per_tile);
-  table.rounded("opt3 / opt2", 2.608, ns3.dispatch_per_tile / ns2.dispatch_per_tile, 3);
-  table.rounded("opt1 / opt2", 1.225, ns1.dispatch_per_tile / ns2.dispatch_per_tile, 3);
+  table.exact("one-gemm composite of 54 bytes", 45.5, ns2.at("dispatch 54"));
+  table.exact("bare one-gemm composite", 43.5, run(single_pe_ns(), "gemm", {}).at("dispatch 46"));
+  table.exact("opt1 per tile", 193.5, ns1.at("dispatch_per_tile"));
+  table.exact("opt2 per tile", 158.0, ns2.at("dispatch_per_tile"));
+  table.exact("opt3 per tile", 412.0, ns3.at("dispatch_per_tile"));
+  table.rounded("opt3 / opt2", 2.608, ratio("dispatch_per_tile", ns3, ns2), 3);
+  table.rounded("opt1 / opt2", 1.225, ratio("dispatch_per_tile", ns1, ns2), 3);
   table.section("decode on single_pe_ns, 16 tiles, ns");
-  table.exact("opt2: 478 (n-1) + 745.5", 478 * 15 + 745.5, ns2.loop);
-  table.exact("opt3: 464 n + 604", 464 * 16 + 604, ns3.loop);
+  table.exact("opt2: 478 (n-1) + 745.5", 478 * 15 + 745.5, ns2.at("loop"));
+  table.exact("opt3: 464 n + 604", 464 * 16 + 604, ns3.at("loop"));
 }
 
 void gemms(Table& table) {
   const auto loop = [](const Settings& settings) {
-    return run(single_pe(), "gemm", settings).loop;
+    return run(single_pe(), "gemm", settings).at("loop");
   };
   table.section("gemm composite 8x128x64, cold, ns");
   const double bare = loop({});
@@ -230,37 +269,59 @@ void gemms(Table& table) {
     topology.pe.gemm.tile_n = 64;
     topology.pe.scheduler.tile_buffers = buffers;
     topology.pe.gemm.fill_cycles = fill_cycles;
-    return run(topology, "gemm", {{"n", "1024"}}).last_gemm;
+    return run(topology, "gemm", {{"n", "1024"}}).at("last_gemm");
   };
   table.exact("B = 2, g = 32", 2640, e16(2, 0));
   table.exact("B = 3, g = 32", 2472, e16(3, 0));
   table.exact("B = 2, g = 400", 6680, e16(2, 368));
   table.exact("B = 3, g = 400", 6680, e16(3, 368));
+  // 16 * 144 + 14 * 8 (reads 2 to 15 stand behind a write) + 42.875 + 100 + 36 + 32 + 2 + 124.
+  arch::TopologyConfig topology = single_pe();
+  topology.pe.gemm.tile_n = 64;
+  table.exact("out in HBM, whole loop: + 8 for each earlier write", 2752.875,
+              run(topology, "gemm", {{"n", "1024"}, {"out", "hbm"}}).at("loop"));
 }
 
 void decodes(Table& table, const Figures& opt2) {
   table.section("decode, region loop, ns");
-  table.exact("start of the loop", 180.502, opt2.loop_start);
-  table.exact("prologue of 8 MATH, cycles", 44, opt2.first_prologue);
+  table.exact("start of the loop", 180.502, opt2.at("loop_start"));
+  table.exact("prologue of 8 MATH, cycles", 44, opt2.at("first_prologue"));
   for (const int n : {1, 2, 16, 64}) {
     table.exact(fmt::format("opt2, {} tiles: 365.375 + 478 (n-1) + 378", n),
-                365.375 + 478 * (n - 1) + 378, decode("opt2", n, single_pe()).loop);
+                365.375 + 478 * (n - 1) + 378, decode("opt2", n, single_pe()).at("loop"));
   }
   for (const auto& [n, total] :
        {std::pair(1, 1079.004), {2, 1541.505}, {3, 2004.006}, {16, 8016.519}, {64, 30216.567}}) {
     table.exact(fmt::format("opt3, {} tiles: 462.501 n + 616.503", n), total,
-                decode("opt3", n, single_pe()).loop);
+                decode("opt3", n, single_pe()).at("loop"));
   }
   for (const int n : {1, 16}) {
     table.exact(fmt::format("opt1, {} tiles: 743.375 + 510 (n-1)", n), 743.375 + 510 * (n - 1),
-                decode("opt1", n, single_pe()).loop);
+                decode("opt1", n, single_pe()).at("loop"));
+  }
+  table.section("decode, steady state: what one more tile takes, ns");
+  for (const auto& [variant, period] :
+       {std::pair("opt1", 510.0), {"opt2", 478.0}, {"opt3", 462.501}}) {
+    for (const int n : {3, 20}) {
+      table.exact(fmt::format("{}, {} to {} tiles", variant, n, n + 1), period,
+                  decode(variant, n + 1, single_pe()).at("loop") -
+                      decode(variant, n, single_pe()).at("loop"));
+    }
+  }
+  table.section("opt3 - opt2 of the loop, ns: opt2 is ahead up to 22 tiles, behind from 23");
+  for (const int n : {22, 23}) {
+    const double expected = (462.501 * n + 616.503) - (365.375 + 478 * (n - 1) + 378);
+    EXPECT_EQ(expected > 0, n == 22);
+    table.exact(
+        fmt::format("{} tiles", n), expected,
+        decode("opt3", n, single_pe()).at("loop") - decode("opt2", n, single_pe()).at("loop"));
   }
   table.section("opt3 / opt2 of the loop, 32 tiles at 256 GB/s");
   arch::TopologyConfig fast = single_pe();
   fast.hbm.gbps = arch::Rational(256);
-  for (const auto& [tile, ratio] : {std::pair(16, 2.05), {64, 1.25}, {128, 1.10}, {256, 0.90}}) {
-    table.rounded(fmt::format("tile {}", tile), ratio,
-                  decode("opt3", 32, fast, tile).loop / decode("opt2", 32, fast, tile).loop, 2);
+  for (const auto& [tile, expected] : {std::pair(16, 2.05), {64, 1.25}, {128, 1.10}, {256, 0.90}}) {
+    table.rounded(fmt::format("tile {}", tile), expected,
+                  ratio("loop", decode("opt3", 32, fast, tile), decode("opt2", 32, fast, tile)), 2);
   }
   table.section("peak of scratch, bytes");
   const auto peak = [](const char* variant) {
@@ -269,6 +330,56 @@ void decodes(Table& table, const Figures& opt2) {
   };
   table.exact("opt2", 10368, peak("opt2"));
   table.exact("opt3", 12672, peak("opt3"));
+}
+
+void bounds(Table& table, const Figures& opt2, const Figures& opt3) {
+  table.section("every run: simulated time against the largest of its lower bounds, ns");
+  table.at_least("opt2, 16 tiles", opt2.at("bound"), opt2.at("end"));
+  table.at_least("opt3, 16 tiles", opt3.at("bound"), opt3.at("end"));
+  for (const char* kernel : {"gemm", "mlp", "softmax", "layernorm"}) {
+    const Figures figures = run(single_pe(), kernel, {});
+    table.at_least(kernel, figures.at("bound"), figures.at("end"));
+  }
+  const Figures large =
+      run(single_pe(), "gemm", {{"m", "64"}, {"k", "1024"}, {"n", "1024"}, {"a", "hbm"}});
+  table.at_least("gemm 64x1024x1024", large.at("bound"), large.at("end"));
+}
+
+/// Words that differ; one more if one text is longer.
+double differences(const std::string& x, const std::string& y) {
+  std::istringstream x_words(x), y_words(y);
+  double count = 0;
+  std::string x_word, y_word;
+  while (x_words >> x_word && y_words >> y_word) count += x_word != y_word;
+  return count + (x.size() != y.size());
+}
+
+void numerics(Table& table) {
+  table.section("decode in data mode, 64 tiles (R13.4)");
+  std::vector<std::string> states;
+  for (const char* variant : {"opt1", "opt2", "opt3"}) {
+    const Settings settings = decode_settings(variant, 64);
+    const kernels::Instance instance = launch(single_pe(), "gqa_decode", settings).instance();
+    const kernels::HostTensors inputs = test_inputs(instance);
+    // Every bit of m, l and O, and the errors of out.
+    const std::string text = in_child([&] {
+      DataRun data = run_with_data(single_pe(), "gqa_decode", settings, inputs);
+      const Error error =
+          error_against(instance.reference(inputs).outputs.at("out"), data.results.at("out"));
+      data.results.erase("out");
+      EXPECT_EQ(data.results.size(), 3U);
+      return fmt::format("{} {}\n{}", error.rms, error.max, text_of(data.results));
+    });
+    double rms = 0, max = 0;
+    std::istringstream(text) >> rms >> max;
+    table.at_most(fmt::format("{}: rms error / rms of the reference", variant), 2e-3, rms);
+    table.at_most(fmt::format("{}: largest error / rms of the reference", variant), 1e-2, max);
+    states.push_back(text.substr(text.find('\n') + 1));
+  }
+  for (std::size_t i = 1; i < states.size(); ++i) {
+    table.exact(fmt::format("entries of m, l, O in which opt1 and opt{} differ", i + 1), 0,
+                differences(states[0], states[i]));
+  }
 }
 
 void systolic(Table& table) {
@@ -310,6 +421,8 @@ TEST(ContractNumbers, Table) {
   dispatch(table, opt1, opt2, opt3);
   gemms(table);
   decodes(table, opt2);
+  bounds(table, opt2, opt3);
+  numerics(table);
   systolic(table);
 }
 

@@ -349,6 +349,21 @@ TEST(Hazards, TileBuffersAreMemory) {
   EXPECT_TRUE(found.races[0].later.write);
 }
 
+// The same without an overlap in time: FETCH of tile 0 finds what DMA_READ of tile 1 has put there.
+TEST(Hazards, ATileBufferFilledTooEarlyIsARace) {
+  const TensorHandle b = hbm(0, {32, 64}, "K");
+  Story story({fill(kX), composite({gemm(kX, b, kOut)})});
+  story.simple(0, 0, 1);
+  story.tile(1, 0, StageKind::dma_read, 10, 20);
+  story.tile(1, 1, StageKind::dma_read, 20, 30);
+  story.tile(1, 0, StageKind::fetch, 30, 40);
+  const HazardFindings found = story.findings();
+  ASSERT_EQ(found.races.size(), 1U);
+  EXPECT_EQ(found.races[0].earlier.stage, StageKind::fetch);
+  EXPECT_EQ(found.races[0].later.stage, StageKind::dma_read);
+  EXPECT_EQ(found.races[0].later.done, 30U);
+}
+
 // ---- reads of bytes that nothing has written ----------------------------------------------------
 
 TEST(Hazards, TcmHasNoValueAtFirst) {

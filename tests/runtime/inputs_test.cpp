@@ -132,10 +132,36 @@ TEST(CheckedInputs, RefusesWhatIsNotFinite) {
   FileTensors file = good_file();
   file["k"].values[9] = std::nan("");
   EXPECT_EQ(error_of(file),
-            "x.safetensors: tensor 'k' has nan at [2, 1]; inputs are finite numbers, as the check "
-            "against float64 needs them; replace it");
+            "x.safetensors: tensor 'k' has nan at [2, 1]; its entries are finite numbers, as the "
+            "check against float64 needs them; replace it");
   file["k"].values[9] = -std::numeric_limits<double>::infinity();
   EXPECT_NE(error_of(file).find("tensor 'k' has -inf at [2, 1]"), std::string::npos);
+}
+
+// A masked score is -inf; nothing else that is not finite is a score.
+TEST(CheckedInputs, TakesMinusInfinityWhereEntriesMayBeMasked) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const std::vector<TensorSpec> tensors{
+      {"x", {2}, {2}, DType::f16, Direction::in, kernels::Domain::masked}};
+  const auto checked = [&](std::vector<double> x) {
+    return checked_inputs(tensors, {{"x", {FileDType::f16, {2}, std::move(x)}}}, "x.safetensors");
+  };
+  EXPECT_EQ(checked({-inf, 1}).at("x"), (std::vector<double>{-inf, 1}));
+  for (const double odd : {inf, std::nan("")}) {
+    try {
+      checked({-inf, odd});
+      ADD_FAILURE() << odd;
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what())
+                    .find(" at [1]; its entries are finite numbers or -inf, as the check"),
+                std::string::npos)
+          << error.what();
+    }
+  }
+  // Synthetic entries are those of any tensor of that name.
+  std::vector<TensorSpec> normal = tensors;
+  normal[0].domain = kernels::Domain::normal;
+  EXPECT_EQ(synthetic_inputs(tensors, 4), synthetic_inputs(normal, 4));
 }
 
 }  // namespace

@@ -92,10 +92,30 @@ TEST(Launch, IssuesTheSameProgramEveryTime) {
 
 // A tile of 8192: two slots of S take 2 * 8 * 8192 * 2 bytes, more than the scratch.
 TEST(Launch, RefusesWhatDoesNotFitTheScratch) {
-  EXPECT_THAT(refusal([] {
-                Launch(kernel("gqa_decode"), {{"tile", "8192"}}, single_pe());
-              }),
-              HasSubstr("TCM scratch is exhausted"));
+  const std::string message = refusal([] {
+    Launch(kernel("gqa_decode"), {{"tile", "8192"}}, single_pe());
+  });
+  EXPECT_THAT(message, testing::StartsWith("gqa_decode variant=opt2 g=8 d=128 s_kv=4096 "
+                                           "tile=8192 t_q=1 kv_heads=1 dtype=f16 stats=f32 "
+                                           "kv=contiguous: slot 0 of ring<2>: TCM scratch is "
+                                           "exhausted: S0 at flash_attention.cpp:"));
+  EXPECT_THAT(message, testing::EndsWith("or use a smaller tile, or enlarge "
+                                         "pe.tcm.scratch_bytes"));
+}
+
+// What tl refuses is named by its kernel; the key is the remedy for scratch only.
+TEST(Launch, NamesTheKernelThatTlRefuses) {
+  kernels::Kernel bad;
+  bad.name = "bad";
+  bad.parameters = {kernels::integer("n", 3, "a number")};
+  bad.make = [](const kernels::Parameters&, const tl::Target&) {
+    kernels::Instance instance;
+    instance.body = [](tl::Context& tl, const std::vector<tl::Tensor>&) { tl.empty({0}, tl::f16); };
+    return instance;
+  };
+  const std::string message = refusal([&] { Launch(bad, {}, single_pe()); });
+  EXPECT_THAT(message, testing::StartsWith("bad n=3: "));
+  EXPECT_THAT(message, testing::Not(HasSubstr("scratch_bytes")));
 }
 
 record::StageRecord row(arch::StageKind stage, std::uint64_t start, std::uint64_t end,

@@ -118,8 +118,6 @@ TEST(NumericsCheck, FailsForWhatIsNotFinite) {
   const double inf = std::numeric_limits<double>::infinity();
   EXPECT_FALSE(check_numerics(reference_of({3, 4}), result_of({3, std::nan("")})).pass);
   EXPECT_FALSE(check_numerics(reference_of({3, 4}), result_of({3, inf})).pass);
-  // Equal infinities are no agreement either.
-  EXPECT_FALSE(check_numerics(reference_of({3, inf}), result_of({3, inf})).pass);
 }
 
 TEST(NumericsCheck, AnyErrorFailsAReferenceOfZeros) {
@@ -135,6 +133,49 @@ TEST(NumericsCheck, OtherOutputsMustBeFinite) {
   EXPECT_TRUE(check_numerics(reference, results).pass);
   results["l"].values[0] = std::nan("");
   EXPECT_FALSE(check_numerics(reference, results).pass);
+}
+
+// The maximum of no scores is -inf. What is beside it is relative to the finite entries: an error
+// of 0.5 in one of two, rms 0.5 / sqrt(2), against 2 / sqrt(2).
+TEST(NumericsCheck, EqualInfinitiesOfOtherOutputsAgree) {
+  const double inf = std::numeric_limits<double>::infinity();
+  kernels::Reference reference = reference_of({3, 4});
+  reference.outputs["m"] = {-inf, 2};
+  FileTensors results = result_of({3, 4});
+  results["m"] = {FileDType::f32, {2}, {-inf, 2.5}};
+  const NumericsCheck check = check_numerics(reference, results);
+  EXPECT_TRUE(check.pass);
+  ASSERT_EQ(check.others.size(), 1U);
+  EXPECT_EQ(check.others[0].max_abs_err, 0.5);
+  EXPECT_NEAR(check.others[0].rms_rel_err, 0.25, 1e-15);
+  for (const double other : {inf, 0.0, std::nan("")}) {
+    results["m"].values[0] = other;
+    EXPECT_FALSE(check_numerics(reference, results).pass) << other;
+  }
+}
+
+// A tolerance that is no number would pass anything or nothing.
+TEST(NumericsCheck, NamesAReferenceThatIsNotFinite) {
+  const auto fault = [](const kernels::Reference& reference) -> std::string {
+    try {
+      check_numerics(reference, result_of({3, 4}));
+    } catch (const std::logic_error& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  const double inf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(fault(reference_of({3, inf})),
+            "the kernel's reference has inf at entry 1 of 'out'; give finite numbers");
+  EXPECT_EQ(fault(reference_of({std::nan(""), 4})),
+            "the kernel's reference has nan at entry 0 of 'out'; give finite numbers");
+  kernels::Reference reference = reference_of({3, 4});
+  reference.outputs["m"] = {std::nan("")};
+  EXPECT_EQ(fault(reference), "the kernel's reference has nan at entry 0 of 'm'; give numbers");
+  reference = reference_of({3, 4});
+  reference.max_abs_rel = inf;
+  EXPECT_EQ(fault(reference),
+            "the kernel's reference has the tolerance inf for 'out'; give finite numbers");
 }
 
 TEST(NumericsCheck, NamesAReferenceThatDoesNotFit) {

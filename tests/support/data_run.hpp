@@ -6,6 +6,7 @@
 
 #include "model/arch/numerics.hpp"
 #include "tests/support/kernel_bench.hpp"
+#include "tests/support/slice_of.hpp"
 
 namespace kernbench::test {
 
@@ -19,15 +20,9 @@ struct DataRun {
 inline DataRun run_with_data(const arch::TopologyConfig& topology, const runtime::Launch& launched,
                              const kernels::HostTensors& inputs, BenchOptions options) {
   const std::vector<kernels::TensorSpec>& tensors = launched.instance().tensors;
-  const auto slice_of = [&](std::size_t i) {
-    const command::Shape& shape = tensors[i].shape;
-    return arch::Slice{command::OperandName::src,
-                       tensors[i].dtype,
-                       launched.addresses()[i],
-                       shape.rows(),
-                       shape.cols(),
-                       shape.cols(),
-                       1};
+  const auto slice = [&](std::size_t i) {
+    return slice_of(command::make_handle(0, launched.addresses()[i], tensors[i].shape,
+                                         tensors[i].dtype, command::Space::hbm));
   };
   DataRun run;
   options.inputs = launched.inputs();
@@ -35,14 +30,14 @@ inline DataRun run_with_data(const arch::TopologyConfig& topology, const runtime
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       if (tensors[i].direction == kernels::Direction::out) continue;
       const std::vector<double>& values = inputs.at(tensors[i].name);
-      arch::write_slice(hbm, slice_of(i), arch::Values(values.begin(), values.end()));
+      arch::write_slice(hbm, slice(i), arch::Values(values.begin(), values.end()));
     }
   };
   options.inspect = [&](const arch::Storage& hbm) {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       if (tensors[i].direction == kernels::Direction::in) continue;
       arch::Values values;
-      arch::read_slice(hbm, slice_of(i), values);
+      arch::read_slice(hbm, slice(i), values);
       run.results[tensors[i].name].assign(values.begin(), values.end());
     }
   };

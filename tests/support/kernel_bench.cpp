@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/kernel_bench.hpp"
 
-#include <stdexcept>
-
-#include "kernels/catalogue.hpp"
+#include "tests/support/program_order.hpp"
 
 namespace kernbench::test {
 
 runtime::Launch launch(const arch::TopologyConfig& topology, const std::string& name,
                        const Settings& settings) {
-  for (const kernels::Kernel& kernel : kernels::catalogue()) {
-    if (kernel.name == name) return {kernel, settings, topology};
-  }
-  throw std::runtime_error("no kernel " + name);
+  return {catalogue_kernel(name), settings, topology};
 }
 
 BenchResult run_catalogue(const arch::TopologyConfig& topology, const std::string& kernel,

@@ -33,11 +33,22 @@ LegalRun poisoned() {
 LegalRun delayed(std::uint64_t seed) {
   LegalRun run = plain();
   run.name = "delayed";
-  run.options.extra_delay = [random = std::mt19937_64(seed)](const StageTransaction&) mutable {
+  run.options.extra_delay = [random = std::mt19937_64(seed)]() mutable {
     // Most stages keep their time, so that the long ones change the order of things.
     const std::uint64_t draw = random();
     return draw % 4 != 0 ? 0 : draw / 4 % kLongestDelayPs;
   };
+  return run;
+}
+
+LegalRun shuffled(std::uint64_t seed) {
+  LegalRun run = plain();
+  run.name = "shuffled";
+  std::mt19937_64 random(seed);
+  std::vector<int>& order = run.options.creation_order;
+  for (int part = 0; part < kModules; ++part) {  // std::shuffle differs between libraries
+    order.insert(order.begin() + static_cast<std::ptrdiff_t>(random() % (order.size() + 1)), part);
+  }
   return run;
 }
 

@@ -17,8 +17,11 @@ struct LegalRun {
 LegalRun plain();
 /// NaN in every byte of TCM and HBM that is no input.
 LegalRun poisoned();
-/// Every fourth stage of PE_TCM, PE_GEMM and PE_MATH up to 500 ns longer, by chance.
+/// Every fourth dispatch, DMA setup, and stage of PE_TCM, PE_GEMM and PE_MATH up to 500 ns longer,
+/// by chance.
 LegalRun delayed(std::uint64_t seed);
+/// The modules created in another order: the op log too must be the same.
+LegalRun shuffled(std::uint64_t seed);
 /// Every DMA is done at once.
 LegalRun early_memory();
 /// Any DMA may be done up to 5 us late, and after later ones; bytes move with the response.

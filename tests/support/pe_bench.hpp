@@ -20,6 +20,9 @@
 
 namespace kernbench::test {
 
+/// Of a PE and its memory, as BenchOptions::creation_order counts them.
+inline constexpr int kModules = 7;
+
 /// How a test runs a kernel on one PE and the embedded HBM.
 struct BenchOptions {
   bool data = false;
@@ -29,13 +32,13 @@ struct BenchOptions {
   /// HBM bytes that have a value from the start. No value: all of HBM, and reads are not judged:
   /// kernels of commands made by hand leave their tensors unfilled.
   std::optional<std::vector<command::ByteRange>> inputs;
-  /// Order in which the modules are created: a permutation of 0 .. 6 (memory, cpu, scheduler, dma,
-  /// tcm, gemm, math). Empty: the order of Pe.
+  /// Order in which the modules are created: a permutation of kModules numbers from 0 (memory, cpu,
+  /// scheduler, dma, tcm, gemm, math). Empty: the order of Pe.
   std::vector<int> creation_order;
   /// Bytes of TCM and HBM that nobody wrote are NaNs of every dtype.
   bool poison = false;
-  /// Pe::set_extra_delay.
-  std::function<std::uint64_t(const StageTransaction&)> extra_delay;
+  /// TestHooks::extra_delay.
+  std::function<std::uint64_t()> extra_delay;
   /// A memory that answers so, in place of the embedded HBM: the bound on its bandwidth is not
   /// checked.
   ScriptedMemory::Script memory;

@@ -6,26 +6,21 @@
 
 #include "kernels/catalogue.hpp"
 #include "model/arch/numerics.hpp"
+#include "tests/support/slice_of.hpp"
 
-namespace kernbench::kernels {
+namespace kernbench::test {
 namespace {
 
 using arch::Slice;
 using arch::Values;
+using command::Index;
 using command::OperandName;
 using command::OpKind;
 using command::OpSpec;
 using command::TensorHandle;
-
-Slice slice_of(const TensorHandle& handle, OperandName name = OperandName::src) {
-  return {name,
-          handle.dtype,
-          handle.addr,
-          handle.shape.rows(),
-          handle.shape.cols(),
-          handle.row_stride,
-          handle.col_stride};
-}
+using kernels::Direction;
+using kernels::HostTensors;
+using kernels::TensorSpec;
 
 /// Rows [row, row + rows) and columns [col, col + cols); an axis of size 1 is taken whole.
 Slice part(const TensorHandle& handle, Index row, Index rows, Index col, Index cols) {
@@ -65,6 +60,8 @@ class Machine {
     } else if (const auto* store = std::get_if<command::DmaWriteCmd>(&command)) {
       move(store->src, store->dst);
     }
+    const auto* composite = std::get_if<command::CompositeCmd>(&command);
+    if (composite != nullptr && !composite->data_op) return;  // no byte changes (R3.6)
     const command::Ops ops = command::ops_of(command);
     for (std::size_t i = 0; i < ops.size(); ++i) {
       if (ops[i].on_accumulator()) continue;
@@ -162,15 +159,25 @@ class Machine {
 
 }  // namespace
 
-Compiled compile(const Kernel& kernel, const Settings& settings, const tl::Target& target) {
+kernels::Kernel catalogue_kernel(const std::string& name) {
+  const std::vector<kernels::Kernel> all = kernels::catalogue();
+  for (const kernels::Kernel& kernel : all) {
+    if (kernel.name == name) return kernel;
+  }
+  throw std::logic_error("no kernel " + name);
+}
+
+Compiled compile(const kernels::Kernel& kernel, const Settings& settings,
+                 const tl::Target& target) {
   Compiled result;
-  const Parameters parameters(kernel.name, kernel.parameters, settings);
+  const kernels::Parameters parameters(kernel.name, kernel.parameters, settings);
   result.instance = kernel.make(parameters, target);
   result.tile_m = target.tile_m;
   result.tile_k = target.tile_k;
   result.tile_n = target.tile_n;
   command::Recorder recorder;
-  tl::Context tl(target, recorder);
+  tl::Context tl(target, recorder,
+                 result.instance.recipes ? *result.instance.recipes : tl::builtin_recipes());
   std::vector<tl::Tensor> bound;
   command::Address addr = 0;
   for (const TensorSpec& spec : result.instance.tensors) {
@@ -185,10 +192,7 @@ Compiled compile(const Kernel& kernel, const Settings& settings, const tl::Targe
 }
 
 Compiled compile(const std::string& kernel, const Settings& settings, const tl::Target& target) {
-  for (const Kernel& candidate : catalogue()) {
-    if (candidate.name == kernel) return compile(candidate, settings, target);
-  }
-  throw std::logic_error("no kernel " + kernel);
+  return compile(catalogue_kernel(kernel), settings, target);
 }
 
 HostTensors run_in_program_order(const Compiled& compiled, const HostTensors& inputs) {
@@ -214,4 +218,4 @@ HostTensors run_in_program_order(const Compiled& compiled, const HostTensors& in
   return results;
 }
 
-}  // namespace kernbench::kernels
+}  // namespace kernbench::test

@@ -9,7 +9,7 @@
 #include "tests/support/program_order.hpp"
 #include "tlm_if/command/error.hpp"
 
-namespace kernbench::kernels {
+namespace kernbench::test {
 
 using Strings = std::vector<std::string>;
 
@@ -63,4 +63,4 @@ inline std::string error_of(const std::string& kernel, const Settings& settings)
   return "no error";
 }
 
-}  // namespace kernbench::kernels
+}  // namespace kernbench::test

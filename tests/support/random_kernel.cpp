@@ -82,7 +82,7 @@ class Generator {
   }
 
   void draw() {
-    switch (dice_.below(10)) {
+    switch (dice_.below(14)) {
       case 0:
         live_.push_back(tl_.load(in_hbm(any_dim(), any_dim(), any_dtype())));
         return;
@@ -97,6 +97,12 @@ class Generator {
         return math_chain();
       case 6:
         return recipe_alone();
+      case 7:
+        return flat_list();
+      case 8:
+        return tl_.wait({in_tcm({any_dim(), any_dim()})});
+      case 9:
+        return tl_.cpu_overhead(static_cast<std::uint64_t>(dice_.below(200)));
       default:
         return gemm();
     }
@@ -117,6 +123,11 @@ class Generator {
     const Tensor& input = bound_[static_cast<std::size_t>(dtype)];
     if (dice_.one_in(3)) return corner(input, cols, rows).t();
     return corner(input, rows, cols);
+  }
+  /// Entries of an input that follow each other.
+  Tensor vector_in_hbm(Index size, DType dtype) {
+    const Tensor row = corner(bound_[static_cast<std::size_t>(dtype)], 1, size);
+    return tl_.ref(row.handle().addr, {size}, dtype);
   }
   Tensor corner(const Tensor& tensor, Index rows, Index cols) {
     const auto offset = [&](Index size) {
@@ -147,10 +158,12 @@ class Generator {
     }
     if (!fitting.empty() && !dice_.one_in(4)) return dice_.of(fitting);
     const DType type = dtype ? *dtype : any_dtype();
-    if (shape.rank() == 2 && dice_.one_in(2)) {
+    if (dice_.one_in(12)) {  // rarely: among entries that are all alike a wrong place does not show
+      live_.push_back(tl_.full(shape, 0.25 * (dice_.below(9) - 4), type));
+    } else if (shape.rank() == 2) {
       live_.push_back(tl_.load(in_hbm(shape.rows(), shape.cols(), type)));
     } else {
-      live_.push_back(tl_.full(shape, 0.25 * (dice_.below(9) - 4), type));
+      live_.push_back(tl_.load(vector_in_hbm(shape[0], type)));
     }
     return live_.back();
   }
@@ -166,6 +179,8 @@ class Generator {
     }
     return in_tcm(shape);
   }
+  /// A composite that computes nothing leaves its outputs as they are: they must have a value.
+  bool without_data() { return fresh_.empty() && dice_.one_in(8); }
   /// A command has been issued that wrote what destination() had made.
   void keep() {
     for (Tensor& tensor : fresh_) live_.push_back(tensor);
@@ -193,23 +208,25 @@ class Generator {
 
   /// Names and values of the arguments of one MATH op of the table; the out comes last.
   struct Call {
+    OpKind kind;
     std::string op;
     tl::Arguments arguments;
     Tensor out;
   };
   Call math_call(const std::function<Tensor(const Shape&)>& source) {
     static constexpr std::array kKinds{
-        OpKind::rmax,      OpKind::rsum,      OpKind::max_elem,  OpKind::add,
-        OpKind::mul,       OpKind::exp_diff,  OpKind::mul_bcast, OpKind::sub_bcast,
-        OpKind::div_bcast, OpKind::mul_cols,  OpKind::add_cols,  OpKind::fma,
-        OpKind::scale,     OpKind::scale_add, OpKind::square,    OpKind::copy,
-        OpKind::relu,      OpKind::silu,      OpKind::gelu,      OpKind::fill,
-        OpKind::mask_cols,
+        OpKind::rmax,     OpKind::rsum,     OpKind::max_elem,  OpKind::add,       OpKind::mul,
+        OpKind::div,      OpKind::exp_diff, OpKind::mul_bcast, OpKind::sub_bcast, OpKind::div_bcast,
+        OpKind::mul_cols, OpKind::add_cols, OpKind::fma,       OpKind::scale,     OpKind::scale_add,
+        OpKind::square,   OpKind::rsqrt,    OpKind::recip,     OpKind::copy,      OpKind::relu,
+        OpKind::silu,     OpKind::gelu,     OpKind::fill,      OpKind::mask_cols,
     };
-    const OpKind kind = dice_.of(kKinds);
+    return math_call(dice_.of(kKinds), source);
+  }
+  Call math_call(OpKind kind, const std::function<Tensor(const Shape&)>& source) {
     const command::OpInfo& info = command::op_info(kind);
     const Shape shape{any_dim(), any_dim()};
-    Call call{std::string(info.name), {}, {}};
+    Call call{kind, std::string(info.name), {}, {}};
     for (std::size_t i = 0; i < info.operands.size(); ++i) {
       Shape operand = shape;
       if (i > 0 && info.shape == OpShape::row_vector) operand = Shape{shape.rows()};
@@ -268,8 +285,7 @@ class Generator {
     Call head = math_call([&](const Shape& shape) {
       if (!head_from_hbm || dice_.one_in(3)) return in_tcm(shape);
       if (shape.rank() == 2) return in_hbm(shape.rows(), shape.cols(), any_dtype());
-      const Tensor row = in_hbm(1, shape.cols(), any_dtype());
-      return tl_.ref(row.handle().addr, shape, row.dtype());
+      return vector_in_hbm(shape[0], any_dtype());
     });
     std::vector<Tensor> to_hbm;
     if (head_from_hbm && dice_.one_in(2) && head.out.shape().rank() == 2) {
@@ -282,10 +298,36 @@ class Generator {
       const Call call = math_call(from_tcm());
       builder.then(call.op, call.arguments).out(call.out);
     }
+    builder.data_op(!without_data());
     tl_.composite(builder);
     ++composites_;
     keep();
     written_.insert(written_.end(), to_hbm.begin(), to_hbm.end());
+  }
+
+  /// Ready ops (R4.1), with the first one's out as rw handle.
+  void flat_list() {
+    static constexpr std::array kKinds{OpKind::max_elem, OpKind::add,  OpKind::mul,
+                                       OpKind::fma,      OpKind::relu, OpKind::silu,
+                                       OpKind::square,   OpKind::copy, OpKind::gelu};
+    fresh_.clear();
+    std::vector<command::OpSpec> ops;
+    for (int i = 1 + dice_.below(3); i > 0; --i) {
+      const Call call = math_call(dice_.of(kKinds), from_tcm());
+      command::OpSpec& op = ops.emplace_back();
+      op.kind = call.kind;
+      const auto& names = command::op_info(call.kind).operands;
+      for (std::size_t operand = 0; operand < names.size(); ++operand) {
+        op.operands.push_back(
+            {names[operand], std::get<Tensor>(call.arguments[operand].value).handle()});
+      }
+      op.has_out = true;
+      op.out = call.out.handle();
+    }
+    const std::vector<command::TensorHandle> rw_handles{ops.front().out};
+    tl_.composite(ops, rw_handles, !without_data());
+    ++composites_;
+    keep();
   }
 
   void recipe_alone() {
@@ -295,7 +337,8 @@ class Generator {
     const auto matrix = [&] { return in_tcm({g, d}, stats); };
     if (dice_.one_in(2)) {
       const Tensor m = row(), l = row(), m2 = row(), l2 = row(), O = matrix(), O2 = matrix();
-      tl_.composite(tl::recipe(tl::state_merge(m, l, O, m2, l2, O2)));
+      fresh_.clear();
+      tl_.composite(tl::recipe(tl::state_merge(m, l, O, m2, l2, O2)).data_op(!without_data()));
     } else {
       const Tensor s = in_tcm({g, any_dim()}), m = row(), l = row(), O = matrix();
       live_.push_back(tl_.composite(tl::recipe(tl::softmax_merge(s, m, l, O))));
@@ -352,6 +395,7 @@ class Generator {
     for (int i = dice_.below(3); i > 0; --i) epilogue(builder, m, n, out);
     const bool in_tcm_out = out.owner() != nullptr && out.handle().pinned();
     if (in_tcm_out && dice_.one_in(3)) postloop(builder, out);
+    if (out.owner() != nullptr) builder.data_op(!without_data());
     const Tensor result = tl_.composite(builder);
     ++composites_;
     keep();

@@ -149,6 +149,31 @@ TEST_F(CompositeTest, RecipeScratchIsOnePackedBlock) {
   EXPECT_EQ(next_address(), block) << "released when the call returns (R4.4)";
 }
 
+// Each recipe of a composite has scratch of its own: the P of the first is read by the gemm, after
+// the second has run.
+TEST_F(CompositeTest, RecipesOfOneCompositeShareNoScratch) {
+  const DecodeStep d(tl), other(tl);
+  const command::Address block = next_address();
+  tl.composite(tl::gemm()
+                   .b(d.V)
+                   .out(d.O)
+                   .prologue(tl::softmax_merge(d.s, d.m, d.l, d.O))
+                   .prologue(tl::state_merge(d.m, d.l, d.O, other.m, other.l, other.O)));
+  const auto& ops = last_composite().ops;
+  ASSERT_EQ(ops.size(), 8u + 9u + 1u);
+  const auto scratch_of = [&](std::size_t first, std::size_t last) {
+    std::vector<command::ByteRange> slots;
+    for (std::size_t i = first; i < last; ++i) {
+      if (ops[i].out.addr >= block) command::add_range(slots, ops[i].out.range());
+    }
+    return slots;
+  };
+  const auto softmax = scratch_of(0, 8), merge = scratch_of(8, 17);
+  ASSERT_EQ(softmax.size(), 1u);
+  ASSERT_EQ(merge.size(), 1u);
+  EXPECT_LE(softmax[0].end, merge[0].begin);
+}
+
 TEST_F(CompositeTest, PrimaryOutBecomesTheGemmsA) {
   const DecodeStep d(tl);
   tl.composite(tl::gemm().b(d.V).out(d.O).prologue(tl::softmax_merge(d.s, d.m, d.l, d.O)));

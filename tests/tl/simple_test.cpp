@@ -20,6 +20,34 @@ struct SimpleTest : ContextTest {
   Tensor w = tl.empty({64}, f16).named("w");
 };
 
+// The ops of a builder as commands of their own: those of the typed calls.
+TEST_F(SimpleTest, OneByOneIssuesTheOpsOfABuilder) {
+  const Tensor y = tl.empty({8, 64}, f16);
+  const Tensor result = tl.one_by_one(tl::math("scale_add", {{"src", x}, {"a", 2}, {"b", 3}})
+                                          .out(y)
+                                          .then("exp_diff", {{"src_a", y}, {"src_b", v}}));
+  const auto commands = sink.program().commands();
+  ASSERT_EQ(commands.size(), 2u);
+  tl.scale_add(x, 2, 3, y);
+  EXPECT_EQ(last(), commands[0]);
+  tl.exp_diff(y, v, result);
+  EXPECT_EQ(last(), commands[1]);
+  EXPECT_EQ(result.dtype(), f16);
+}
+
+// Refused as a whole: the first op is right.
+TEST_F(SimpleTest, OneByOneIssuesNothingThatIsRefused) {
+  const Tensor far = tl.ref(0, {8, 64}, f16, "H");
+  EXPECT_THAT(refusal([&] {
+                tl.one_by_one(tl::math("relu", {{"src", x}}).then("relu", {{"src", far}}));
+              }),
+              HasSubstr("relu: src H (8, 64) f16 hbm is in HBM"));
+  EXPECT_THAT(refusal([&] {
+                tl.one_by_one(tl::math("relu", {{"src", x}}).data_op(false));
+              }),
+              HasSubstr("data_op(false) is for composites"));
+}
+
 // 4 framing + 1 opcode + 8 per handle.
 TEST_F(SimpleTest, LoadAndStore) {
   const Tensor src = tl.ref(4096, {8, 64}, f16, "q"), dst = tl.ref(8192, {8, 64}, f16, "out");
@@ -198,6 +226,14 @@ TEST_F(SimpleTest, ViewsAreBoundsChecked) {
 TEST_F(SimpleTest, UnnamedTensorsAreNamedByTheirId) {
   const Tensor a = tl.empty({2}, f16);
   EXPECT_EQ(a.handle().label(), "tcm#" + std::to_string(a.handle().id));
+}
+
+TEST_F(SimpleTest, SlotsOfARingHaveItsNameAndTheirNumber) {
+  const auto S = tl.ring<2>({8, 64}, f16, "S");
+  EXPECT_EQ(S[0].handle().label(), "S0");
+  EXPECT_EQ(S[1].handle().label(), "S1");
+  EXPECT_THAT(refusal([&] { tl.ring<2>({1 << 16}, f16, "P"); }),
+              HasSubstr("slot 0 of ring<2>: TCM scratch is exhausted: P0 at simple_test.cpp:"));
 }
 
 TEST_F(SimpleTest, RingTakesTurns) {

@@ -26,6 +26,21 @@ std::uint64_t simple_bytes(const OpSpec& op) {
 
 }  // namespace
 
+Spread spread_of(const OpSpec& op, OperandName name, const Shape& shape) {
+  if (op.operands.empty() || name == op.operands[0].name) return Spread::matrix;
+  switch (op_info(op.kind).shape) {
+    case OpShape::reduce_row:
+      return Spread::one_a_row;  // out
+    case OpShape::row_vector:
+      // out, and exp_diff of two alike, have the shape of the first operand.
+      return shape == op.operands[0].handle.shape ? Spread::matrix : Spread::one_a_row;
+    case OpShape::col_vector:
+      return name == OperandName::out ? Spread::matrix : Spread::one_a_column;
+    default:
+      return Spread::matrix;
+  }
+}
+
 std::string_view to_string(Scope scope) {
   switch (scope) {
     case Scope::kernel:

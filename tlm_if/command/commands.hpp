@@ -58,6 +58,11 @@ struct OpSpec {
 };
 bool operator==(const OpSpec& x, const OpSpec& y);
 
+/// How a tensor of a kernel-scope op lies to the rows and columns of its first operand.
+enum class Spread : std::uint8_t { matrix, one_a_row, one_a_column };
+/// Of operand or output `name`, whose shape fits the op.
+Spread spread_of(const OpSpec& op, OperandName name, const Shape& shape);
+
 /// Tells one composite of a kernel from another; the producer counts its commands.
 struct CompletionHandle {
   std::uint64_t id = 0;

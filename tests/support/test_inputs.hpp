@@ -3,16 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "kernels/kernel.hpp"
 #include "model/arch/numerics.hpp"
+#include "runtime/inputs.hpp"
 
-namespace kernbench::kernels {
+namespace kernbench::test {
 
-inline std::vector<double> rounded(DType dtype, std::vector<double> values) {
+inline std::vector<double> rounded(command::DType dtype, std::vector<double> values) {
   for (double& value : values) {
     std::uint8_t bytes[4];
     arch::encode(dtype, static_cast<float>(value), bytes);
@@ -21,20 +21,18 @@ inline std::vector<double> rounded(DType dtype, std::vector<double> values) {
   return values;
 }
 
-/// Inputs whose scores are normal, peaked, rising with the position, led by a sink, or all equal.
-inline HostTensors decode_inputs(const Instance& instance, const std::string& kind,
-                                 std::uint64_t seed = 5) {
-  std::mt19937 random(static_cast<std::mt19937::result_type>(seed));
-  std::normal_distribution<double> normal(0, 1);
-  HostTensors inputs;
-  for (const TensorSpec& spec : instance.tensors) {
-    if (spec.direction == Direction::out) continue;
-    std::vector<double> values(static_cast<std::size_t>(spec.shape.elements()));
+/// The entries that a run without `--inputs` takes. By `kind` attention scores become peaked,
+/// rising with the position, led by a sink, or uniform: all equal.
+inline kernels::HostTensors test_inputs(const kernels::Instance& instance,
+                                        const std::string& kind = "normal",
+                                        std::uint64_t seed = 5) {
+  kernels::HostTensors inputs = runtime::synthetic_inputs(instance.tensors, seed);
+  for (const kernels::TensorSpec& spec : instance.tensors) {
+    if (kind == "normal" || (spec.name != "q" && spec.name != "k")) continue;
+    std::vector<double>& values = inputs.at(spec.name);
     const auto cols = static_cast<std::size_t>(spec.shape.cols());
     const std::size_t rows = values.size() / cols;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = normal(random);
-      if (spec.domain == Domain::at_least_one) values[i] = 1 + std::abs(values[i]);
       const std::size_t row = i / cols, col = i % cols;
       if (kind == "uniform" && spec.name == "k") values[i] = 0;
       if (kind == "peaked" && spec.name == "k") values[i] *= 3;
@@ -44,7 +42,7 @@ inline HostTensors decode_inputs(const Instance& instance, const std::string& ki
         values[i] = 16 * static_cast<double>(row) / static_cast<double>(rows);
       }
     }
-    inputs[spec.name] = rounded(spec.dtype, std::move(values));
+    values = rounded(spec.dtype, std::move(values));
   }
   return inputs;
 }
@@ -65,4 +63,4 @@ inline Error error_against(const std::vector<double>& reference,
   return {std::sqrt(sum / squares), largest / std::sqrt(squares / n)};
 }
 
-}  // namespace kernbench::kernels
+}  // namespace kernbench::test
