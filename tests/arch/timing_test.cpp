@@ -6,6 +6,8 @@
 
 #include <array>
 
+#include "tests/support/scale_sim.hpp"
+
 namespace kernbench::arch {
 namespace {
 
@@ -21,25 +23,9 @@ GemmConfig systolic(GemmModel model, std::uint64_t rows, std::uint64_t cols) {
   return config;
 }
 
-struct ScaleSimRow {
-  std::uint64_t m, k, n, array, weight_stationary, output_stationary;
-};
-
 // Contract 13, against SCALE-Sim v3: every cell of the table.
 TEST(GemmCycles, SystolicModelsAgreeWithScaleSim) {
-  for (const ScaleSimRow& row : {ScaleSimRow{8, 128, 64, 16, 1727, 631},
-                                 {8, 128, 64, 32, 815, 379},
-                                 {8, 128, 64, 128, 389, 381},
-                                 {8, 64, 128, 16, 1727, 751},
-                                 {8, 64, 128, 32, 815, 503},
-                                 {8, 64, 128, 128, 389, 317},
-                                 {128, 128, 128, 16, 11135, 10111},
-                                 {128, 128, 128, 32, 3551, 3039},
-                                 {128, 128, 128, 128, 509, 381},
-                                 {512, 512, 512, 16, 571391, 555007},
-                                 {512, 512, 512, 32, 155135, 146943},
-                                 {512, 512, 512, 128, 14303, 12255},
-                                 {1024, 4096, 1024, 128, 359935, 278399}}) {
+  for (const test::ScaleSimRow& row : test::kScaleSim) {
     EXPECT_EQ(
         gemm_cycles(systolic(GemmModel::systolic_ws, row.array, row.array), row.m, row.k, row.n),
         row.weight_stationary)

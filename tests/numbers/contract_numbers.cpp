@@ -14,6 +14,7 @@
 #include "tests/support/data_run.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/legal_run.hpp"
+#include "tests/support/scale_sim.hpp"
 #include "tests/support/test_inputs.hpp"
 #include "tl/tl.hpp"
 #include "tlm_if/command/program.hpp"
@@ -383,23 +384,8 @@ void numerics(Table& table) {
 }
 
 void systolic(Table& table) {
-  struct Row {
-    std::uint64_t m, k, n, array, ws, os;
-  };
   table.section("systolic arrays against SCALE-Sim v3, cycles");
-  for (const Row& row : {Row{8, 128, 64, 16, 1727, 631},
-                         {8, 128, 64, 32, 815, 379},
-                         {8, 128, 64, 128, 389, 381},
-                         {8, 64, 128, 16, 1727, 751},
-                         {8, 64, 128, 32, 815, 503},
-                         {8, 64, 128, 128, 389, 317},
-                         {128, 128, 128, 16, 11135, 10111},
-                         {128, 128, 128, 32, 3551, 3039},
-                         {128, 128, 128, 128, 509, 381},
-                         {512, 512, 512, 16, 571391, 555007},
-                         {512, 512, 512, 32, 155135, 146943},
-                         {512, 512, 512, 128, 14303, 12255},
-                         {1024, 4096, 1024, 128, 359935, 278399}}) {
+  for (const ScaleSimRow& row : kScaleSim) {
     for (const auto model : {arch::GemmModel::systolic_ws, arch::GemmModel::systolic_os}) {
       arch::GemmConfig config;
       config.model = model;
@@ -407,7 +393,7 @@ void systolic(Table& table) {
       const bool ws = model == arch::GemmModel::systolic_ws;
       table.exact(fmt::format("{} {}x{}, ({}, {}, {})", ws ? "WS" : "OS", row.array, row.array,
                               row.m, row.k, row.n),
-                  static_cast<double>(ws ? row.ws : row.os),
+                  static_cast<double>(ws ? row.weight_stationary : row.output_stationary),
                   static_cast<double>(arch::gemm_cycles(config, row.m, row.k, row.n)));
     }
   }
