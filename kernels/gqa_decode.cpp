@@ -55,7 +55,8 @@ void run(tl::Context& tl, const Decode& p, const std::vector<tl::Tensor>& bound)
       auto scope = tl.scratch_scope();
       const Index row = (sequence * p.kv_heads + head) * p.rows;
       if (length == 0) {  // nothing to attend to: zeros
-        tl.store(bound[3].rows(row, p.rows), tl.zeros({p.rows, p.flash.d}, p.flash.dtype));
+        const auto zeros = tl.zeros({p.rows, p.flash.d}, p.flash.dtype);
+        tl.store(bound[3].rows(row, p.rows), zeros);
         continue;
       }
       FlashCache cache{bound[1], bound[2], length, p.tiles(length)};
@@ -66,7 +67,8 @@ void run(tl::Context& tl, const Decode& p, const std::vector<tl::Tensor>& bound)
         cache.v = bound[2].rows(p.cache_row(sequence, head, 0), length);
       }
       const FlashState state = flash_attend(tl, p.flash, cache, bound[0].rows(row, p.rows));
-      tl.store(bound[3].rows(row, p.rows), tl.div_bcast(state.O, state.l, p.flash.dtype));
+      const auto out = tl.div_bcast(state.O, state.l, p.flash.dtype);
+      tl.store(bound[3].rows(row, p.rows), out);
       tl.observe("m", state.m);
       tl.observe("l", state.l);
       tl.observe("O", state.O);

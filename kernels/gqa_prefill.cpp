@@ -31,7 +31,8 @@ void run(tl::Context& tl, const Prefill& p, const std::vector<tl::Tensor>& bound
       cache.causal = {p.prefix + token, p.g};
       const Index row = (head * p.s_q + token) * p.g, rows = p.block_length(token) * p.g;
       const FlashState state = flash_attend(tl, p.flash, cache, bound[0].rows(row, rows));
-      tl.store(bound[3].rows(row, rows), tl.div_bcast(state.O, state.l, p.flash.dtype));
+      const auto out = tl.div_bcast(state.O, state.l, p.flash.dtype);
+      tl.store(bound[3].rows(row, rows), out);
     }
   }
 }

@@ -505,11 +505,15 @@ arch::TopologyConfig random_topology(std::uint64_t seed) {
   const auto pick = [&](std::initializer_list<int> values) {
     return *(values.begin() + dice.below(static_cast<int>(values.size())));
   };
+  const auto number = [&](std::initializer_list<int> values) {
+    return static_cast<std::uint64_t>(pick(values));
+  };
   const auto count = [&](int most) { return static_cast<std::uint32_t>(1 + dice.below(most)); };
   arch::PeConfig& pe = topology.pe;
-  pe.clock_ghz = arch::Rational(pick({1, 3, 13}), pick({1, 4}));
-  pe.pe_cost_model.fixed_cycles = static_cast<std::uint64_t>(pick({0, 1, 40}));
-  pe.pe_cost_model.max_composite_logical_bytes = static_cast<std::uint64_t>(pick({64, 1024}));
+  const std::uint64_t clock = number({1, 3, 13});
+  pe.clock_ghz = arch::Rational(clock, number({1, 4}));
+  pe.pe_cost_model.fixed_cycles = number({0, 1, 40});
+  pe.pe_cost_model.max_composite_logical_bytes = number({64, 1024});
   pe.cpu.cmd_queue_depth = count(4);
   pe.scheduler.rw_policy = dice.one_in(3) ? arch::RwPolicy::drain_all : arch::RwPolicy::overlap;
   pe.scheduler.tile_buffers = count(4);
@@ -517,18 +521,18 @@ arch::TopologyConfig random_topology(std::uint64_t seed) {
   pe.scheduler.math_head_from_hbm = dice.one_in(2);
   pe.dma.read_channels = count(3);
   pe.dma.write_channels = count(3);
-  pe.dma.setup_cycles = static_cast<std::uint64_t>(pick({0, 16}));
+  pe.dma.setup_cycles = number({0, 16});
   pe.dma.burst_bytes = static_cast<std::uint32_t>(pick({16, 256, 4096}));
-  pe.dma.max_outstanding_bytes = static_cast<std::uint64_t>(pick({4096, 32768}));
+  pe.dma.max_outstanding_bytes = number({4096, 32768});
   pe.tcm.scratch_bytes = 600000;
-  pe.tcm.bytes_per_cycle = static_cast<std::uint64_t>(pick({16, 512}));
+  pe.tcm.bytes_per_cycle = number({16, 512});
   pe.gemm.model = static_cast<arch::GemmModel>(dice.below(3));
   pe.gemm.tile_m = pick({4, 8, 16});
   pe.gemm.tile_k = pick({8, 16, 32});
   pe.gemm.tile_n = pick({8, 16, 32});
-  pe.math.lanes = static_cast<std::uint64_t>(pick({1, 64}));
-  topology.hbm.gbps = arch::Rational(pick({16, 100, 1024}));
-  topology.hbm.latency_ns = arch::Rational(pick({0, 7, 100}));
+  pe.math.lanes = number({1, 64});
+  topology.hbm.gbps = arch::Rational(number({16, 100, 1024}));
+  topology.hbm.latency_ns = arch::Rational(number({0, 7, 100}));
   return topology;
 }
 
