@@ -10,7 +10,6 @@
 #include "model/record/op_log.hpp"
 #include "model/record/trace.hpp"
 #include "model/record/vcd.hpp"
-#include "tlm_if/command/error.hpp"
 
 namespace kernbench::runtime {
 namespace {
@@ -122,7 +121,7 @@ void run_all(const std::vector<std::unique_ptr<Run>>& runs) {
 std::string finish(Run& run) {
   try {
     run.design.recorder.finish(run.design.pe.cpu.last_done_ps());
-  } catch (const InputError& error) {
+  } catch (const record::FigureRefused& error) {
     return error.what();
   }
   return {};

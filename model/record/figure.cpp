@@ -294,13 +294,13 @@ void Figure::record(const StageRecord& record) {
 
 void Figure::finish(Picoseconds end) {
   if (stages_ > kMaxBars) {
-    throw InputError(fmt::format(
+    throw FigureRefused(fmt::format(
         "figure '{}' would have {} stages, of which at most {} can be told apart; take a smaller "
         "problem, or a part of the run with --figure-window FROM:TO",
         path_, stages_, kMaxBars));
   }
   if (window_.from != 0 && window_.from >= end) {
-    throw InputError(fmt::format(
+    throw FigureRefused(fmt::format(
         "figure '{}' would begin at {} ns, but the run ends at {} ns; choose an earlier window",
         path_, nanoseconds(window_.from), nanoseconds(end)));
   }

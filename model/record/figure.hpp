@@ -8,8 +8,15 @@
 
 #include "model/record/output_file.hpp"
 #include "model/record/record.hpp"
+#include "tlm_if/command/error.hpp"
 
 namespace kernbench::record {
+
+/// A figure cannot show its run: nothing is wrong with the run or its other outputs.
+class FigureRefused : public InputError {
+ public:
+  using InputError::InputError;
+};
 
 /// A Gantt chart of the stages as SVG (R10.5), 1000 px wide, a row an engine or DMA channel that
 /// has a stage, in the order of the data flow. Bars are coloured by command, waits and stalls
@@ -39,7 +46,7 @@ class Figure : public OrderedSink {
   Figure(const std::string& path, std::string title, Window window);
 
   void record(const StageRecord& record) override;
-  /// The file appears under its name. Throws InputError, and there is no file, if there are more
+  /// The file appears under its name. Throws FigureRefused, and there is no file, if there are more
   /// than kMaxBars stages in the window, or if it begins at or after the end of the run.
   void finish(Picoseconds end) override;
 
