@@ -129,12 +129,6 @@ class Validation::Op {
   }
   std::string out_name() const { return fmt::format("out {}", spec_.out.describe()); }
 
-  bool touches_hbm() const {
-    return !spec_.out.pinned() ||
-           std::any_of(spec_.operands.begin(), spec_.operands.end(),
-                       [](const command::Operand& operand) { return !operand.handle.pinned(); });
-  }
-
   void check_form() const;
   void check_kernel_shapes() const;
   /// `src` and `out` name the gemm's output, `other` fits it (R4.6).
@@ -474,7 +468,7 @@ void Validation::check(const command::CompositeCmd& command) const {
       const bool may_stream = gemm == nullptr && i == 0 && target_.math_head_from_hbm;  // R5.5
       if (!may_stream) check_in_tcm(op);
       op.check_kernel_shapes();
-      if (may_stream && op.touches_hbm()) check_streamed_head(op);
+      if (may_stream && command::touches_hbm(*op)) check_streamed_head(op);
     }
   }
   check_rw_handles(command, gemm);

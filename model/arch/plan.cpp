@@ -31,12 +31,6 @@ Slice whole(const TensorHandle& handle, OperandName name) {
   return slice_of(handle, name, 0, 0, handle.shape.rows(), handle.shape.cols());
 }
 
-bool touches_hbm(const OpSpec& op) {
-  return (op.has_out && !op.out.pinned()) ||
-         std::any_of(op.operands.begin(), op.operands.end(),
-                     [](const command::Operand& operand) { return !operand.handle.pinned(); });
-}
-
 // A tile as it lies in a tile buffer: without gaps, in the order in which its memory rows arrive.
 Slice packed(Slice slice, Address addr) {
   slice.addr = addr;
@@ -70,7 +64,7 @@ Plan::Plan(const command::Command& command, const GemmConfig& config)
   if (loop_op_ >= 0) {
     plan_gemm(config);
   } else if (std::holds_alternative<command::CompositeCmd>(command) && count > 0 &&
-             touches_hbm(ops_[0])) {
+             command::touches_hbm(ops_[0])) {
     loop_op_ = 0;
     plan_head(config);
   } else {
@@ -133,7 +127,7 @@ void Plan::plan_head(const GemmConfig& config) {
   for (const command::Operand& operand : op.operands) {
     if (operand.handle.pinned()) continue;
     ++head_reads_;
-    streamed_tile_bytes_ += head_slice(operand.handle, operand.name, tile(0)).bytes();
+    streamed_tile_bytes_ += loop_slice(operand.handle, operand.name, tile(0)).bytes();
   }
 }
 
@@ -184,7 +178,7 @@ Slice Plan::b_slice(const Tile& tile) const {
                   tile.n);
 }
 Slice Plan::out_slice(const Tile& tile) const {
-  return slice_of(loop_op().out, OperandName::out, tile.row, tile.col, tile.m, tile.n);
+  return loop_slice(loop_op().out, OperandName::out, tile);
 }
 
 // Ops of different scopes may alternate.
@@ -242,23 +236,21 @@ StageSpec Plan::accumulator_math(const Tile& tile, Scope scope, std::int32_t i) 
   return stage;
 }
 
-StageSpec Plan::read_a(const Tile& tile, Address buffer) const {
+StageSpec Plan::read_slice(const Tile& tile, const Slice& slice, Address buffer) const {
   StageSpec stage = tile_stage(StageKind::dma_read, tile);
-  stage.operands.push_back(a_slice(tile));
+  stage.operands.push_back(slice);
   stage.has_out = true;
-  stage.out = packed(a_slice(tile), buffer);
-  stage.bytes = stage.out.bytes();
+  stage.out = packed(slice, buffer);
+  stage.bytes = slice.bytes();
   return stage;
 }
 
+StageSpec Plan::read_a(const Tile& tile, Address buffer) const {
+  return read_slice(tile, a_slice(tile), buffer);
+}
+
 StageSpec Plan::read_b(const Tile& tile, Address buffer) const {
-  StageSpec stage = tile_stage(StageKind::dma_read, tile);
-  const Slice b = b_slice(tile);
-  stage.operands.push_back(b);
-  stage.has_out = true;
-  stage.out = packed(b, buffer + (streams_a_ ? a_slice(tile).bytes() : 0));
-  stage.bytes = b.bytes();
-  return stage;
+  return read_slice(tile, b_slice(tile), buffer + (streams_a_ ? a_slice(tile).bytes() : 0));
 }
 
 StageSpec Plan::fetch(const Tile& tile, Address buffer) const {
@@ -279,9 +271,9 @@ StageSpec Plan::gemm(const Tile& tile) const {
   return stage;
 }
 
-// Which part of a tensor goes with a chunk: the rectangle itself, or of a vector with one entry a
-// row or a column its entries.
-Slice Plan::head_slice(const TensorHandle& handle, OperandName name, const Tile& tile) const {
+// Which part of a tensor goes with a chunk, or of the gemm's out with a tile: the rectangle itself,
+// or of a vector with one entry a row or a column its entries.
+Slice Plan::loop_slice(const TensorHandle& handle, OperandName name, const Tile& tile) const {
   switch (command::spread_of(loop_op(), name, handle.shape)) {
     case command::Spread::one_a_row:
       return handle.shape.cols() == 1 ? slice_of(handle, name, tile.row, 0, tile.m, 1)
@@ -295,21 +287,14 @@ Slice Plan::head_slice(const TensorHandle& handle, OperandName name, const Tile&
 }
 
 StageSpec Plan::read_head(const Tile& tile, std::int32_t i, Address buffer) const {
-  StageSpec stage = tile_stage(StageKind::dma_read, tile);
+  Slice slice;
   for (const command::Operand& operand : loop_op().operands) {
     if (operand.handle.pinned()) continue;
-    const Slice slice = head_slice(operand.handle, operand.name, tile);
-    if (i-- > 0) {
-      buffer += slice.bytes();
-      continue;
-    }
-    stage.operands.push_back(slice);
-    break;
+    slice = loop_slice(operand.handle, operand.name, tile);
+    if (i-- == 0) break;
+    buffer += slice.bytes();
   }
-  stage.has_out = true;
-  stage.out = packed(stage.operands[0], buffer);
-  stage.bytes = stage.out.bytes();
-  return stage;
+  return read_slice(tile, slice, buffer);
 }
 
 StageSpec Plan::head(const Tile& tile, Address buffer) const {
@@ -319,7 +304,7 @@ StageSpec Plan::head(const Tile& tile, Address buffer) const {
   stage.row = tile.row;
   stage.col = tile.col;
   for (const command::Operand& operand : op.operands) {
-    Slice slice = head_slice(operand.handle, operand.name, tile);
+    Slice slice = loop_slice(operand.handle, operand.name, tile);
     if (!operand.handle.pinned()) {
       slice = packed(slice, buffer);
       buffer += slice.bytes();
@@ -328,7 +313,7 @@ StageSpec Plan::head(const Tile& tile, Address buffer) const {
     stage.elements = std::max(stage.elements, slice.elements());
   }
   stage.has_out = true;
-  stage.out = head_slice(op.out, OperandName::out, tile);
+  stage.out = out_slice(tile);
   stage.elements = std::max(stage.elements, stage.out.elements());
   return stage;
 }
@@ -342,10 +327,8 @@ StageSpec Plan::store(const Tile& tile) const {
 }
 
 StageSpec Plan::write_out(const Tile& tile) const {
-  StageSpec stage = tile_stage(StageKind::dma_write, tile);
-  stage.has_out = true;
-  stage.out = streams_head_ ? head_slice(loop_op().out, OperandName::out, tile) : out_slice(tile);
-  stage.bytes = stage.out.bytes();
+  StageSpec stage = store(tile);
+  stage.kind = StageKind::dma_write;
   return stage;
 }
 

@@ -85,8 +85,9 @@ class Plan {
   std::int32_t op_in_loop(command::Scope scope, std::int32_t i) const;
   void plan_gemm(const GemmConfig& config);
   void plan_head(const GemmConfig& config);
-  Slice head_slice(const command::TensorHandle& handle, command::OperandName name,
+  Slice loop_slice(const command::TensorHandle& handle, command::OperandName name,
                    const Tile& tile) const;
+  StageSpec read_slice(const Tile& tile, const Slice& slice, command::Address buffer) const;
   StageSpec kernel_math(std::int32_t op_index) const;
   StageSpec accumulator_math(const Tile& tile, command::Scope scope, std::int32_t i) const;
   StageSpec tile_stage(StageKind kind, const Tile& tile) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tlm_if/command/commands.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace kernbench::command {
@@ -25,6 +26,12 @@ std::uint64_t simple_bytes(const OpSpec& op) {
 }
 
 }  // namespace
+
+bool touches_hbm(const OpSpec& op) {
+  return (op.has_out && !op.out.pinned()) ||
+         std::any_of(op.operands.begin(), op.operands.end(),
+                     [](const Operand& operand) { return !operand.handle.pinned(); });
+}
 
 Spread spread_of(const OpSpec& op, OperandName name, const Shape& shape) {
   if (op.operands.empty() || name == op.operands[0].name) return Spread::matrix;

@@ -58,6 +58,9 @@ struct OpSpec {
 };
 bool operator==(const OpSpec& x, const OpSpec& y);
 
+/// A tensor of the op lies in HBM.
+bool touches_hbm(const OpSpec& op);
+
 /// How a tensor of a kernel-scope op lies to the rows and columns of its first operand.
 enum class Spread : std::uint8_t { matrix, one_a_row, one_a_column };
 /// Of operand or output `name`, whose shape fits the op.
