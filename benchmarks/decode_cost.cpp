@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host cost of the model: ns of CPU time per op-log row of a long decode, timing only, op log off,
-// against one timed SC_METHOD activation of the same run. Absolute times of a machine are noise;
-// the ratio is the figure. Usage: decode_cost [tiles] [repetitions]
+// Host cost of the model: ns of CPU time per op-log row of a long decode, on one PE and on 128,
+// timing only, op log off, against one timed SC_METHOD activation of the same run. Absolute times
+// of a machine are noise; the ratio is the figure. Usage: decode_cost [tiles] [repetitions]
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -15,14 +13,18 @@
 #include <stdexcept>
 #include <vector>
 
+#include "benchmarks/in_child.hpp"
 #include "kernels/gqa_decode.hpp"
+#include "model/arch/topology_file.hpp"
 #include "model/embedded_hbm.hpp"
 #include "model/pe.hpp"
+#include "runtime/design.hpp"
 #include "runtime/launch.hpp"
 
 namespace {
 
 using namespace kernbench;
+using benchmarks::in_child;
 
 double cpu_seconds() {
   timespec time{};
@@ -35,25 +37,6 @@ struct Cost {
   std::uint64_t units = 0;
   double ns() const { return seconds * 1e9 / static_cast<double>(units); }
 };
-
-// SystemC's kernel is global: every measurement is a process of its own.
-Cost in_child(const std::function<Cost()>& measure) {
-  int ends[2];
-  if (pipe(ends) != 0) throw std::runtime_error("pipe failed");
-  const pid_t child = fork();
-  if (child == 0) {
-    const Cost cost = measure();
-    _exit(write(ends[1], &cost, sizeof cost) == sizeof cost ? 0 : 1);
-  }
-  close(ends[1]);
-  Cost cost;
-  const bool complete = read(ends[0], &cost, sizeof cost) == sizeof cost;
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (!complete || status != 0) throw std::runtime_error("a measurement failed");
-  return cost;
-}
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -102,6 +85,26 @@ Cost measure_decode(const char* variant, std::uint64_t tiles) {
   return {seconds, recorder.statistics().rows()};
 }
 
+/// The tiles of 8 KV heads, over the 128 PEs of four SIPs.
+Cost measure_many_pes(std::uint64_t tiles) {
+  constexpr std::uint64_t kHeads = 8, kTile = 64;
+  const arch::TopologyConfig topology =
+      arch::read_topology_file(KERNBENCH_SOURCE_DIR "/topologies/llama70b_4sip.yaml");
+  const runtime::Launch launch(kernels::gqa_decode(),
+                               {{"kv_heads", std::to_string(kHeads)},
+                                {"s_kv", std::to_string(tiles * kTile / kHeads)},
+                                {"c", "2"},
+                                {"p", "8"}},
+                               topology);
+  runtime::Design design("design", topology, {});
+  design.launch(launch.launch());
+  const double start = cpu_seconds();
+  sc_core::sc_start();
+  const double seconds = cpu_seconds() - start;
+  if (!design.done()) throw std::runtime_error("the run ended with work in flight");
+  return {seconds, design.recorder.statistics().rows()};
+}
+
 }  // namespace
 
 int sc_main(int argc, char** argv) {
@@ -109,24 +112,29 @@ int sc_main(int argc, char** argv) {
   const int repetitions = argc > 2 ? std::atoi(argv[2]) : 5;
   // Floor and runs take turns, so that a drift of the machine meets all alike; the ratio is taken
   // turn by turn.
-  const std::array<const char*, 2> variants{"opt2", "opt3"};
+  struct Measurement {
+    const char* name;
+    std::function<Cost()> measure;
+    std::vector<double> ns, ratios;
+  };
   std::vector<double> floor;
-  std::array<std::vector<double>, 2> rows;
-  std::array<std::vector<double>, 2> ratios;
+  std::array<Measurement, 3> rows{
+      {{"op-log row of opt2", [&] { return measure_decode("opt2", tiles); }, {}, {}},
+       {"op-log row of opt3", [&] { return measure_decode("opt3", tiles); }, {}, {}},
+       {"op-log row of opt2 on 128 PEs", [&] { return measure_many_pes(tiles); }, {}, {}}}};
   for (int i = 0; i < repetitions; ++i) {
     floor.push_back(in_child(measure_activation).ns());
-    for (std::size_t v = 0; v < variants.size(); ++v) {
-      rows[v].push_back(in_child([&] { return measure_decode(variants[v], tiles); }).ns());
-      ratios[v].push_back(rows[v].back() / floor.back());
+    for (Measurement& row : rows) {
+      row.ns.push_back(in_child(row.measure).ns());
+      row.ratios.push_back(row.ns.back() / floor.back());
     }
   }
   fmt::print("decode of {} tiles, timing only, op log off; CPU time, medians of {}\n", tiles,
              repetitions);
   fmt::print("{:<34}{:>12}{:>10}\n", "", "ns", "ratio");
   fmt::print("{:<34}{:>12.1f}{:>10.2f}\n", "timed SC_METHOD activation", median(floor), 1.0);
-  for (std::size_t v = 0; v < variants.size(); ++v) {
-    fmt::print("{:<34}{:>12.1f}{:>10.2f}\n", fmt::format("op-log row of {}", variants[v]),
-               median(rows[v]), median(ratios[v]));
+  for (const Measurement& row : rows) {
+    fmt::print("{:<34}{:>12.1f}{:>10.2f}\n", row.name, median(row.ns), median(row.ratios));
   }
   return 0;
 }

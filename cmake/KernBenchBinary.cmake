@@ -1,10 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 # kernbench_add_binary(<name> TOPOLOGY <file.yaml> [KERNELS <file.cpp> ...] [CATALOGUE])
 #
-# An executable with the whole command line (contract 11) for one topology, whose YAML it carries.
+# An executable with the whole command line (contract 11) for one topology, whose YAML it carries,
+# with that of the files which it includes, each on a line `include: FILE.yaml` of its own.
 # Each KERNELS file foo.cpp defines `kernbench::kernels::Kernel foo();` in the global namespace.
 # CATALOGUE adds the kernels that ship with KernBench. The list is explicit: nothing registers
 # itself (R11.2). Relative paths are relative to the calling CMakeLists.txt.
+
+# Sets <out> to the text of a YAML file that is to be embedded, and configures anew when it changes.
+function(kernbench_embedded_text out where path)
+  if(NOT EXISTS "${path}" OR IS_DIRECTORY "${path}")
+    message(FATAL_ERROR "${where}: the topology ${path} does not exist")
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${path}")
+  file(READ "${path}" text)
+  if(text MATCHES "\\)kernbench_yaml\"")
+    message(FATAL_ERROR "${where}: ${path} contains ')kernbench_yaml\"', which ends the "
+                        "string literal that it is embedded in; remove that text")
+  endif()
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+# Sets <out> to the path on the line `include: PATH` of a YAML text, empty if there is none.
+function(kernbench_included_path out text)
+  set(path "")
+  if(text MATCHES "(^|\n)include[ \t]*:[ \t]+([^\r\n]+)")
+    string(REGEX REPLACE "(^|[ \t]+)#.*$" "" path "${CMAKE_MATCH_2}")
+    string(STRIP "${path}" path)
+    string(REGEX REPLACE "^(['\"])(.*)['\"]$" "\\2" path "${path}")
+  endif()
+  set(${out} "${path}" PARENT_SCOPE)
+endfunction()
+
 function(kernbench_add_binary name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "CATALOGUE" "TOPOLOGY" "KERNELS")
   set(where "kernbench_add_binary(${name})")
@@ -21,15 +48,30 @@ function(kernbench_add_binary name)
 
   get_filename_component(topology_path "${arg_TOPOLOGY}" ABSOLUTE)
   get_filename_component(topology_name "${topology_path}" NAME)
-  if(NOT EXISTS "${topology_path}")
-    message(FATAL_ERROR "${where}: the topology ${topology_path} does not exist")
-  endif()
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${topology_path}")
-  file(READ "${topology_path}" topology_text)
-  if(topology_text MATCHES "\\)kernbench_yaml\"")
-    message(FATAL_ERROR "${where}: ${topology_path} contains ')kernbench_yaml\"', which ends the "
-                        "string literal that it is embedded in; remove that text")
-  endif()
+  get_filename_component(topology_folder "${topology_path}" DIRECTORY)
+  kernbench_embedded_text(topology_text "${where}" "${topology_path}")
+
+  # Each file includes at most one other: a chain. What is named here is its path from the folder of
+  # the topology, as in arch::TopologyIncludes; the program refuses a chain that is a circle.
+  set(topology_includes "")
+  set(embedded "${topology_name}")
+  set(file "${topology_name}")
+  kernbench_included_path(next "${topology_text}")
+  while(NOT next STREQUAL "")
+    cmake_path(GET file PARENT_PATH folder)
+    cmake_path(APPEND folder "${next}" OUTPUT_VARIABLE file)
+    cmake_path(NORMAL_PATH file)
+    if(file IN_LIST embedded)
+      break()
+    endif()
+    list(APPEND embedded "${file}")
+    cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${topology_folder}" NORMALIZE
+               OUTPUT_VARIABLE included_path)
+    kernbench_embedded_text(included_text "${where}" "${included_path}")
+    string(APPEND topology_includes "{R\"kernbench_yaml(${file})kernbench_yaml\", "
+                                    "R\"kernbench_yaml(${included_text})kernbench_yaml\"},")
+    kernbench_included_path(next "${included_text}")
+  endwhile()
 
   set(kernel_declarations "")
   set(kernel_additions "")

@@ -32,13 +32,9 @@ struct Block {
 
 Block make_block(tl::Context& tl, const Flash& p, const FlashCache& cache, const tl::Tensor& q) {
   const Index rows = q.shape().rows();
-  return {p,
-          cache,
-          tl.load(q),
-          tl.full({rows}, tl::kMinusInf, p.stats).named("m"),
-          tl.zeros({rows}, p.stats).named("l"),
-          tl.zeros({rows, p.d}, p.stats).named("O"),
-          tl.ring<2>({rows, p.tile}, p.dtype, "S")};
+  const auto loaded = q.handle().pinned() ? q : tl.load(q);
+  const FlashState state = empty_state(tl, p, rows);
+  return {p, cache, loaded, state.m, state.l, state.O, tl.ring<2>({rows, p.tile}, p.dtype, "S")};
 }
 
 /// #1: scaled scores of tile j; K lies (tokens, d), the transposed view costs nothing (R8.4).
@@ -64,7 +60,7 @@ void mask_scores(tl::Context& tl, const Block& b, Index j) {
 /// Three composites a tile: softmax_merge, P.V + O, the next scores.
 void loop_opt1(tl::Context& tl, const Block& b) {
   const auto P = tl.empty({b.rows(), b.p.tile}, b.p.dtype).named("P");
-  auto loop = tl.region("loop");
+  auto loop = tl.region(b.p.region);
   issue_scores(tl, b, 0);
   for (Index j = 0; j < b.cache.tiles; ++j) {
     mask_scores(tl, b, j);
@@ -77,7 +73,7 @@ void loop_opt1(tl::Context& tl, const Block& b) {
 
 /// Two composites a tile: #2 fuses softmax_merge and P.V + O; then the next scores.
 void loop_opt2(tl::Context& tl, const Block& b) {
-  auto loop = tl.region("loop");
+  auto loop = tl.region(b.p.region);
   issue_scores(tl, b, 0);
   for (Index j = 0; j < b.cache.tiles; ++j) {
     mask_scores(tl, b, j);
@@ -97,7 +93,7 @@ void loop_opt3(tl::Context& tl, const Block& b) {
   const auto m_new = tl.empty({b.rows()}, b.p.stats).named("m_new");
   const auto corr = tl.empty({b.rows()}, b.p.stats).named("corr");
   const auto l_loc = tl.empty({b.rows()}, b.p.stats).named("l_loc");
-  auto loop = tl.region("loop");
+  auto loop = tl.region(b.p.region);
   issue_scores(tl, b, 0);
   for (Index j = 0; j < b.cache.tiles; ++j) {
     if (j + 1 < b.cache.tiles) issue_scores(tl, b, j + 1);
@@ -131,6 +127,11 @@ Parameter flash_variant() {
 
 Parameter flash_dtype() {
   return choice("dtype", "f16", "of q, k, v, out, scores and P", {"f16", "bf16"});
+}
+
+FlashState empty_state(tl::Context& tl, const Flash& p, Index rows) {
+  return {tl.full({rows}, tl::kMinusInf, p.stats).named("m"), tl.zeros({rows}, p.stats).named("l"),
+          tl.zeros({rows, p.d}, p.stats).named("O")};
 }
 
 FlashState flash_attend(tl::Context& tl, const Flash& p, const FlashCache& cache,

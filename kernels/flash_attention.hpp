@@ -15,9 +15,10 @@ namespace kernbench::kernels {
 
 /// What is the same for every block of query rows.
 struct Flash {
-  std::string variant;  ///< of flash_variant()
-  Index d, tile;        ///< entries of a head; tokens of a tile
-  DType dtype, stats;   ///< of q, k, v, scores, P and out; of m, l and O
+  std::string variant;          ///< of flash_variant()
+  Index d, tile;                ///< entries of a head; tokens of a tile
+  DType dtype, stats;           ///< of q, k, v, scores, P and out; of m, l and O
+  std::string region = "loop";  ///< around the tiles
 };
 
 /// `variant`: the three ways to submit a tile that are compared (R13.2). Their results are
@@ -48,8 +49,12 @@ struct FlashState {
   tl::Tensor m, l, O;
 };
 
+/// The state of no tokens: m = -inf, l = 0, O = 0 (three fills).
+FlashState empty_state(tl::Context& tl, const Flash& p, Index rows);
+
 /// One block of query rows, as a head of R13.3 up to the end of its loop: load of q, fills, wait,
-/// and the loop of R13.2 in the region `loop`. `q` is (rows, d) in HBM. The result is O / l.
+/// and the loop of R13.2 in its region. `q` is (rows, d) in HBM; one in TCM is not loaded. The
+/// result is O / l.
 FlashState flash_attend(tl::Context& tl, const Flash& p, const FlashCache& cache,
                         const tl::Tensor& q);
 

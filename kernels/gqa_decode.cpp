@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/flash_attention.hpp"
+#include "kernels/split_decode.hpp"
 #include "tlm_if/command/error.hpp"
 
 namespace kernbench::kernels {
@@ -38,37 +39,164 @@ struct Decode {
   std::vector<Sequence> batch;
   Index longest;                    ///< of the sequences
   std::optional<BlockTable> paged;  ///< none: the cache is contiguous
+  Groups split;  ///< a group takes every split.count-th KV head, its programs consecutive tiles
+  bool as_chain;
 
+  Index sequences() const { return static_cast<Index>(batch.size()); }
+  Index length(Index sequence) const { return batch[static_cast<std::size_t>(sequence)].length; }
   Index tiles(Index length) const { return (length + flash.tile - 1) / flash.tile; }
+  /// In the pool, of tile `tile` of a sequence.
+  Index block(Index sequence, Index tile) const {
+    return paged->block(batch[static_cast<std::size_t>(sequence)].first_tile + tile);
+  }
   /// In k and v, of token `token` of a sequence.
   Index cache_row(Index sequence, Index head, Index token) const {
     if (!paged) return (sequence * kv_heads + head) * longest + token;
-    const Index tile = batch[static_cast<std::size_t>(sequence)].first_tile + token / flash.tile;
-    return (paged->block(tile) * kv_heads + head) * flash.tile + token % flash.tile;
+    return (block(sequence, token / flash.tile) * kv_heads + head) * flash.tile +
+           token % flash.tile;
+  }
+  /// In q and out, the first one of a head.
+  Index query_row(Index sequence, Index head) const { return (sequence * kv_heads + head) * rows; }
+  std::vector<Index> heads(Index group) const {
+    std::vector<Index> heads;
+    for (Index head = group; head < kv_heads; head += split.count) heads.push_back(head);
+    return heads;
   }
 };
 
+/// What one program computes and holds of the tensors.
+class Share {
+ public:
+  Share(const Decode& p, Index program)
+      : p_(p),
+        place_(program % p.split.members()),
+        group_(program / p.split.members()),
+        heads_(p.heads(group_)) {
+    for (Index sequence = 0, row = 0; sequence < p.sequences(); ++sequence) {
+      first_row_.push_back(row);
+      row += head_count() * tokens(sequence);
+      const auto [first, count] = tiles(sequence);
+      for (Index j = first; p.paged && j < first + count; ++j) {
+        blocks_.push_back(p.block(sequence, j));
+      }
+    }
+    std::sort(blocks_.begin(), blocks_.end());
+  }
+
+  Index place() const { return place_; }
+  Index head_count() const { return static_cast<Index>(heads_.size()); }
+
+  /// Tiles of a sequence, whole ones in order: ceil(tiles / members) each, the last shares may have
+  /// fewer, or none.
+  struct Tiles {
+    Index first, count;
+  };
+  Tiles tiles(Index sequence) const {
+    const Index all = p_.tiles(p_.length(sequence)), members = p_.split.members();
+    const Index each = (all + members - 1) / members;
+    const Index first = std::min(place_ * each, all);
+    return {first, std::min(each, all - first)};
+  }
+  Index tokens(Index sequence) const {
+    const auto [first, count] = tiles(sequence);
+    if (count == 0) return 0;
+    return std::min(count * p_.flash.tile, p_.length(sequence) - first * p_.flash.tile);
+  }
+
+  Shard queries() const {
+    Shard shard;
+    for (Index sequence = 0; sequence < p_.sequences(); ++sequence) {
+      for (const Index head : heads_) shard.rows.push_back({p_.query_row(sequence, head), p_.rows});
+    }
+    return shard;
+  }
+  /// In the program's part of q and out: its heads lie one after the other.
+  Index query_row(Index sequence, Index i) const { return (sequence * head_count() + i) * p_.rows; }
+
+  /// The tokens that it visits, or of a paged cache its blocks, in the order of the pool.
+  Shard cache() const {
+    Shard shard;
+    if (p_.paged) {
+      for (const Index block : blocks_) {
+        for (const Index head : heads_) {
+          shard.rows.push_back({(block * p_.kv_heads + head) * p_.flash.tile, p_.flash.tile});
+        }
+      }
+      return shard;
+    }
+    for (Index sequence = 0; sequence < p_.sequences(); ++sequence) {
+      if (tokens(sequence) == 0) continue;
+      const Index first = tiles(sequence).first * p_.flash.tile;
+      for (const Index head : heads_) {
+        shard.rows.push_back({p_.cache_row(sequence, head, first), tokens(sequence)});
+      }
+    }
+    return shard;
+  }
+  /// In the program's part of k and v, where tile j of its share of its i-th head starts.
+  Index cache_row(Index sequence, Index i, Index j) const {
+    const auto head = heads_[static_cast<std::size_t>(i)];
+    if (p_.split.programs() == 1) return p_.cache_row(sequence, head, j * p_.flash.tile);
+    if (!p_.paged) {
+      return first_row_[static_cast<std::size_t>(sequence)] + i * tokens(sequence) +
+             j * p_.flash.tile;
+    }
+    const Index block = p_.block(sequence, tiles(sequence).first + j);
+    const auto at = std::lower_bound(blocks_.begin(), blocks_.end(), block) - blocks_.begin();
+    return (static_cast<Index>(at) * head_count() + i) * p_.flash.tile;
+  }
+
+ private:
+  const Decode& p_;
+  Index place_, group_;
+  std::vector<Index> heads_;
+  std::vector<Index> first_row_;  // of a sequence, in the program's part of a contiguous cache
+  std::vector<Index> blocks_;     // of a paged one, ascending
+};
+
+/// The state of the program's tokens of one sequence and head.
+FlashState attend(tl::Context& tl, const Decode& p, const Share& share,
+                  const std::vector<tl::Tensor>& bound, Index sequence, Index i) {
+  const Index tokens = share.tokens(sequence);
+  if (tokens == 0) return empty_state(tl, p.flash, p.rows);
+  FlashCache cache{bound[1], bound[2], tokens, share.tiles(sequence).count};
+  if (p.paged) {
+    cache.first_row = [&](Index j) { return share.cache_row(sequence, i, j); };
+  } else {
+    cache.k = bound[1].rows(share.cache_row(sequence, i, 0), tokens);
+    cache.v = bound[2].rows(share.cache_row(sequence, i, 0), tokens);
+  }
+  return flash_attend(tl, p.flash, cache, bound[0].rows(share.query_row(sequence, i), p.rows));
+}
+
+/// The team's states become one, in place 0. They travel in f32, whatever `stats` says.
+FlashState merge(tl::Context& tl, const Decode& p, const Team& team, FlashState state) {
+  auto region = tl.region("merge");
+  if (p.flash.stats != DType::f32) {
+    state = {tl.copy(state.m, tl::f32), tl.copy(state.l, tl::f32), tl.copy(state.O, tl::f32)};
+  }
+  const TreeLinks links = p.as_chain ? chain(team) : binomial_tree(team);
+  merge_states(tl, team, links, state, receive_states(tl, team, links, p.rows, p.flash.d));
+  return state;
+}
+
 void run(tl::Context& tl, const Decode& p, const std::vector<tl::Tensor>& bound) {
-  for (Index sequence = 0; sequence < static_cast<Index>(p.batch.size()); ++sequence) {
-    const Index length = p.batch[static_cast<std::size_t>(sequence)].length;
-    for (Index head = 0; head < p.kv_heads; ++head) {
+  const Share share(p, tl.program());
+  const Team team = p.split.team(tl.program());
+  for (Index sequence = 0; sequence < p.sequences(); ++sequence) {
+    for (Index i = 0; i < share.head_count(); ++i) {
       auto scope = tl.scratch_scope();
-      const Index row = (sequence * p.kv_heads + head) * p.rows;
-      if (length == 0) {  // nothing to attend to: zeros
+      if (p.length(sequence) == 0) {  // nothing to attend to: zeros
+        if (team.place > 0) continue;
         const auto zeros = tl.zeros({p.rows, p.flash.d}, p.flash.dtype);
-        tl.store(bound[3].rows(row, p.rows), zeros);
+        tl.store(bound[3].rows(share.query_row(sequence, i), p.rows), zeros);
         continue;
       }
-      FlashCache cache{bound[1], bound[2], length, p.tiles(length)};
-      if (p.paged) {
-        cache.first_row = [&](Index j) { return p.cache_row(sequence, head, j * p.flash.tile); };
-      } else {
-        cache.k = bound[1].rows(p.cache_row(sequence, head, 0), length);
-        cache.v = bound[2].rows(p.cache_row(sequence, head, 0), length);
-      }
-      const FlashState state = flash_attend(tl, p.flash, cache, bound[0].rows(row, p.rows));
+      FlashState state = attend(tl, p, share, bound, sequence, i);
+      if (team.size() > 1) state = merge(tl, p, team, state);
+      if (team.place > 0) continue;
       const auto out = tl.div_bcast(state.O, state.l, p.flash.dtype);
-      tl.store(bound[3].rows(row, p.rows), out);
+      tl.store(bound[3].rows(share.query_row(sequence, i), p.rows), out);
       tl.observe("m", state.m);
       tl.observe("l", state.l);
       tl.observe("O", state.O);
@@ -76,21 +204,35 @@ void run(tl::Context& tl, const Decode& p, const std::vector<tl::Tensor>& bound)
   }
 }
 
+/// Computed in the order in which the results are observed: group after group, then in time.
 Reference reference(const Decode& p, const HostTensors& inputs) {
   FlashReference reference(inputs, p.flash);
-  for (Index sequence = 0; sequence < static_cast<Index>(p.batch.size()); ++sequence) {
-    const Index length = p.batch[static_cast<std::size_t>(sequence)].length;
-    for (Index row = 0; row < p.kv_heads * p.rows; ++row) {
-      if (length == 0) {
-        reference.add_empty_row();
-        continue;
+  std::vector<Index> first_rows;  // of q and out
+  for (Index group = 0; group < p.split.count; ++group) {
+    for (Index sequence = 0; sequence < p.sequences(); ++sequence) {
+      for (const Index head : p.heads(group)) {
+        first_rows.push_back(p.query_row(sequence, head));
+        for (Index row = first_rows.back(); row < first_rows.back() + p.rows; ++row) {
+          if (p.length(sequence) == 0) {
+            reference.add_empty_row();
+            continue;
+          }
+          // Query head i uses KV head i / g (R13.3).
+          reference.add_row(row, p.length(sequence),
+                            [&](Index token) { return p.cache_row(sequence, head, token); });
+        }
       }
-      const Index head = row / p.rows;  // query head i uses KV head i / g (R13.3)
-      reference.add_row(sequence * p.kv_heads * p.rows + row, length,
-                        [&](Index token) { return p.cache_row(sequence, head, token); });
     }
   }
   Reference result = reference.result();
+  const std::vector<double> observed = std::move(result.outputs["out"]);
+  std::vector<double> out(observed.size());
+  const Index entries = p.rows * p.flash.d;
+  for (std::size_t i = 0; i < first_rows.size(); ++i) {
+    std::copy_n(observed.begin() + static_cast<Index>(i) * entries, entries,
+                out.begin() + first_rows[i] * p.flash.d);
+  }
+  result.outputs["out"] = std::move(out);
   result.outputs["m"] = reference.m();
   result.outputs["l"] = reference.l();
   result.outputs["O"] = reference.weighted_sum();
@@ -183,7 +325,14 @@ void refuse_paged_only(const Parameters& parameters) {
   }
 }
 
-Instance make(const Parameters& parameters, const tl::Target&) {
+/// As many groups as the machine holds, but no more than there are heads.
+Groups split_of(const Parameters& parameters, const tl::Target& target) {
+  const Index c = parameters.integer("c"), p = parameters.integer("p");
+  check_group("gqa_decode", c, p, target);
+  return {std::min(parameters.integer("kv_heads"), groups_on(target, c, p)), c, p};
+}
+
+Instance make(const Parameters& parameters, const tl::Target& target) {
   const Index g = group(parameters), t_q = parameters.integer("t_q");
   const DType dtype = parameters.dtype("dtype");
   Decode p{{parameters.choice("variant"), parameters.integer("d"), parameters.integer("tile"),
@@ -192,7 +341,9 @@ Instance make(const Parameters& parameters, const tl::Target&) {
            parameters.integer("kv_heads"),
            {},
            0,
-           {}};
+           {},
+           split_of(parameters, target),
+           parameters.choice("merge") == "chain"};
   Index tiles = 0;
   for (const Index length : lengths(parameters)) {
     p.batch.push_back({length, tiles});
@@ -228,6 +379,17 @@ Instance make(const Parameters& parameters, const tl::Target&) {
                       {"k", kv_shape, kv_matrix, dtype, Direction::in},
                       {"v", kv_shape, kv_matrix, dtype, Direction::in},
                       {"out", q_shape, q_matrix, dtype, Direction::out}};
+  if (p.split.programs() > 1) {
+    instance.tensors[0].shard = [p](Index program) { return Share(p, program).queries(); };
+    instance.tensors[1].shard = [p](Index program) { return Share(p, program).cache(); };
+    instance.tensors[2].shard = instance.tensors[1].shard;
+    instance.tensors[3].shard = [p](Index program) {
+      const Share share(p, program);
+      return share.place() == 0 ? share.queries() : Shard{};
+    };
+  }
+  instance.grid = {p.split.count, p.split.c, p.split.p};
+  instance.pes = p.split.pes(target);
   instance.body = [p](tl::Context& tl, const std::vector<tl::Tensor>& bound) { run(tl, p, bound); };
   instance.reference = [p](const HostTensors& inputs) { return reference(p, inputs); };
   instance.tiles = static_cast<std::uint64_t>(tiles * p.kv_heads);
@@ -248,7 +410,9 @@ Kernel gqa_decode() {
       integer("s_kv", 4096, "tokens in the K/V cache", 1, Index{1} << 40).gives_way_to("lengths"),
       integer("tile", 64, "tokens of a tile", 1, 65536),
       integer("t_q", 1, "query tokens", 1, 65536),
-      integer("kv_heads", 1, "KV heads, one after the other", 1, 65536),
+      integer("kv_heads", 1,
+              "KV heads, over the groups of c * p programs; those of a group one after the other",
+              1, 65536),
       flash_dtype(),
       choice("stats", "f32", "of m, l and O", {"f32", "f16"}),
       optional_integer("heads", "query heads in all, instead of g", 1, Index{1} << 32),
@@ -261,6 +425,10 @@ Kernel gqa_decode() {
            kMaxBlocks - 1, {"identity", "reversed"}),
       optional_integer("blocks", "paged: blocks in the pool; as many as tiles if not given", 1,
                        kMaxBlocks),
+      integer("c", 1, "cubes that work on one KV head", 1, 65536),
+      integer("p", 1, "PEs of each of them", 1, 65536),
+      choice("merge", "tree", "how the states of those c * p programs become one",
+             {"tree", "chain"}),
   };
   kernel.make = make;
   return kernel;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -77,6 +78,18 @@ enum class Direction : std::uint8_t { in, out };
 /// -inf, as a masked score, or as the largest of no scores.
 enum class Domain : std::uint8_t { normal, at_least_one, masked };
 
+/// The part of a tensor that one program holds, in the HBM of its PE: blocks of rows, stacked in
+/// that order, all of the same columns.
+struct Shard {
+  struct Rows {
+    Index begin = 0;
+    Index count = 0;
+  };
+  std::vector<Rows> rows;  ///< of `TensorSpec::shape`; empty: the program holds nothing
+  Index first_col = 0;
+  Index cols = 0;  ///< 0: all from `first_col`
+};
+
 /// A tensor in HBM that the host binds to the kernel.
 struct TensorSpec {
   std::string name;
@@ -85,6 +98,10 @@ struct TensorSpec {
   DType dtype = DType::f16;
   Direction direction = Direction::in;
   Domain domain = Domain::normal;
+  /// Of the program with that number; empty: every program holds all of it. An entry that several
+  /// hold is read back from the first of them.
+  std::function<Shard(Index program)> shard = {};
+  double synthetic_scale = 1;  ///< what synthetic N(0,1) entries are multiplied by
 };
 
 /// Entries of named tensors, exact in double.
@@ -101,10 +118,15 @@ struct Reference {
 /// A kernel with its parameters chosen.
 struct Instance {
   std::vector<TensorSpec> tensors;  ///< inputs, then outputs: the order of HBM addresses (R3.4)
-  /// `bound` holds one HBM tensor for each of `tensors`, in that order.
+  /// Runs once a program. `bound` holds the program's part of each of `tensors`, in that order; of
+  /// one that it has no part of, a Tensor that no call takes.
   std::function<void(tl::Context&, const std::vector<tl::Tensor>& bound)> body;
   std::function<Reference(const HostTensors& inputs)>
       reference;  ///< may be empty: nothing to check
+  /// Programs per axis (tl.program_id), and the PE of each in row-major order of the ids; empty: PE
+  /// 0, 1, ..
+  std::array<Index, 3> grid{1, 1, 1};
+  std::vector<std::uint32_t> pes = {};
   /// What `dispatch_cycles_per_tile` divides by (R13.1).
   std::uint64_t tiles = 1;
   /// The recipes that `body` may name (R4.3); null: the built-in ones.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "tlm_if/response_side.hpp"
+
 namespace kernbench {
 
 /// One target socket, and the response side of its base protocol.
@@ -14,40 +16,19 @@ class EmbeddedHbm::Port : private tlm::tlm_fw_transport_if<> {
     socket.bind(*this);
   }
 
-  void respond(tlm::tlm_generic_payload& payload) {
-    if (responding_) {
-      waiting_.push_back(&payload);  // one response at a time (IEEE 1666, 15.2.6)
-      return;
-    }
-    responding_ = true;
-    tlm::tlm_phase phase = tlm::BEGIN_RESP;
-    sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
-    const tlm::tlm_sync_enum answer = socket->nb_transport_bw(payload, phase, delay);
-    if (answer == tlm::TLM_COMPLETED || (answer == tlm::TLM_UPDATED && phase == tlm::END_RESP)) {
-      end_response(payload);
-    }
-  }
+  void respond(tlm::tlm_generic_payload& payload) { responses_.respond(payload); }
 
   tlm::tlm_target_socket<32> socket;
   const std::uint32_t index;
 
  private:
-  void end_response(tlm::tlm_generic_payload& payload) {
-    payload.release();
-    responding_ = false;
-    if (waiting_.empty()) return;
-    tlm::tlm_generic_payload& next = *waiting_.front();
-    waiting_.pop_front();
-    respond(next);
-  }
-
   tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
                                      sc_core::sc_time& delay) override {
     if (phase == tlm::BEGIN_REQ) {
       payload.acquire();
       memory_.arrive(*this, payload, delay);
     } else if (phase == tlm::END_RESP) {
-      end_response(payload);
+      responses_.end_response(payload);
       return tlm::TLM_COMPLETED;
     }
     return tlm::TLM_ACCEPTED;
@@ -78,8 +59,7 @@ class EmbeddedHbm::Port : private tlm::tlm_fw_transport_if<> {
   }
 
   EmbeddedHbm& memory_;
-  bool responding_ = false;
-  std::deque<tlm::tlm_generic_payload*> waiting_;
+  ResponseSide responses_{socket};
 };
 
 EmbeddedHbm::EmbeddedHbm(const sc_core::sc_module_name& name, const arch::HbmConfig& config,
@@ -161,6 +141,7 @@ void EmbeddedHbm::finish_service() {
     const Request served = served_;
     serving_ = false;
     if (!requests_.empty()) touch();
+    count(*served.payload);
     access(*served.payload);
     tlm::tlm_phase phase = tlm::END_REQ;
     sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
@@ -186,6 +167,12 @@ void EmbeddedHbm::send_responses() {
       response_event_.notify(time_.to_sc_time(responses_.front().time - now));
     }
   });
+}
+
+void EmbeddedHbm::count(const tlm::tlm_generic_payload& payload) {
+  const std::uint64_t bytes = payload.get_data_length();
+  totals_.busy_ps += timing_.service(bytes);
+  (payload.is_write() ? totals_.write_bytes : totals_.read_bytes) += bytes;
 }
 
 void EmbeddedHbm::access(tlm::tlm_generic_payload& payload) {

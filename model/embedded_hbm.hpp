@@ -13,6 +13,13 @@
 
 namespace kernbench {
 
+/// What a memory has served, without debug and blocking transport.
+struct MemoryTotals {
+  std::uint64_t busy_ps = 0;
+  std::uint64_t read_bytes = 0;
+  std::uint64_t write_bytes = 0;
+};
+
 /// The memory that comes with the model: one server for reads and writes of all its ports, in order
 /// of arrival, those of one instant in port order.
 ///
@@ -29,6 +36,7 @@ class EmbeddedHbm : public sc_core::sc_module, private Settling {
   tlm::tlm_target_socket<32>& port(std::uint32_t index);
   /// The bytes, for the host side to load and read; data mode only.
   arch::Storage& storage() { return storage_; }
+  const MemoryTotals& totals() const { return totals_; }
 
  private:
   class Port;
@@ -51,6 +59,7 @@ class EmbeddedHbm : public sc_core::sc_module, private Settling {
   void arrive(Port& port, tlm::tlm_generic_payload& payload, const sc_core::sc_time& delay);
   void enqueue(Port& port, tlm::tlm_generic_payload& payload);
   void take_annotated();
+  void count(const tlm::tlm_generic_payload& payload);
   /// Moves the bytes and sets the response status.
   void access(tlm::tlm_generic_payload& payload);
 
@@ -63,6 +72,7 @@ class EmbeddedHbm : public sc_core::sc_module, private Settling {
   std::vector<Request> annotated_;  // by arrival, which lies ahead
   Request served_{};
   bool serving_ = false;
+  MemoryTotals totals_;
   std::deque<Response> responses_;  // by time: the latency is the same for all
   sc_core::sc_event service_event_;
   sc_core::sc_event response_event_;

@@ -43,4 +43,22 @@ void ChannelSignals::trace(sc_core::sc_trace_file* file, const std::string& scop
   sc_core::sc_trace(file, bytes, scope + ".bytes");
 }
 
+void IpcqSignals::begin(const StageTransaction& slot) {
+  EngineSignals::begin(slot);
+  op = record::op_code(slot.spec.kind == arch::StageKind::send ? record::CommandCode::send
+                                                               : record::CommandCode::recv);
+  bytes = slot.spec.bytes;
+}
+
+void IpcqSignals::trace(sc_core::sc_trace_file* file, const std::string& scope) const {
+  sc_core::sc_trace(file, busy, scope + ".busy");
+  sc_core::sc_trace(file, cmd, scope + ".cmd");
+  sc_core::sc_trace(file, op, scope + ".op");
+  sc_core::sc_trace(file, tile_m, scope + ".slot");
+  sc_core::sc_trace(file, tile_n, scope + ".peer");
+  sc_core::sc_trace(file, tile_k, scope + ".channel");
+  sc_core::sc_trace(file, bytes, scope + ".bytes");
+  sc_core::sc_trace(file, seq, scope + ".seq");
+}
+
 }  // namespace kernbench

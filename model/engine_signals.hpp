@@ -32,4 +32,12 @@ struct ChannelSignals : EngineSignals {
   void trace(sc_core::sc_trace_file* file, const std::string& scope) const;
 };
 
+/// PE_IPCQ: the slot that is served. The tile's indices are those of slot, peer and channel.
+struct IpcqSignals : EngineSignals {
+  std::uint64_t bytes = 0;
+
+  void begin(const StageTransaction& slot);
+  void trace(sc_core::sc_trace_file* file, const std::string& scope) const;
+};
+
 }  // namespace kernbench

@@ -6,23 +6,28 @@
 #include <string>
 #include <vector>
 
+#include "model/arch/wait_graph.hpp"
 #include "model/pe_context.hpp"
 #include "model/pe_cpu.hpp"
 #include "model/pe_dma.hpp"
 #include "model/pe_gemm.hpp"
+#include "model/pe_ipcq.hpp"
 #include "model/pe_math.hpp"
 #include "model/pe_scheduler.hpp"
 #include "model/pe_tcm.hpp"
 
 namespace kernbench {
 
-/// One processing element: PE_CPU, PE_SCHEDULER, PE_DMA, PE_TCM, PE_GEMM, PE_MATH, wired.
+/// One processing element: PE_CPU, PE_SCHEDULER, PE_DMA, PE_TCM, PE_GEMM, PE_MATH, PE_IPCQ, wired.
 /// Its memory socket takes any TLM-2.0 base-protocol memory of at least `config.hbm_bytes` bytes.
 class Pe : public sc_core::sc_module {
   PeContext context_;  // before the modules that refer to it
 
  public:
   tlm::tlm_initiator_socket<32> memory{"memory"};
+  /// Messages to and from other PEs, over links that deliver in order.
+  OptionalInitiatorSocket<PacketProtocol> ipcq_out{"ipcq_out"};
+  OptionalTargetSocket<PacketProtocol> ipcq_in{"ipcq_in"};
 
   PeCpu cpu;
   PeScheduler scheduler;
@@ -30,14 +35,16 @@ class Pe : public sc_core::sc_module {
   PeTcm tcm;
   PeGemm gemm;
   PeMath math;
+  PeIpcq ipcq;
 
-  /// `index` tells PEs apart in outputs and orders them where they tie: PEs that share a memory or
-  /// a recorder need different ones.
+  /// `index` tells PEs apart in outputs, orders them where they tie, and is what messages name:
+  /// PEs that share a memory, a recorder or a network need different ones.
   Pe(const sc_core::sc_module_name& name, const arch::PeConfig& config, std::uint32_t index);
 
   // Before the simulation starts:
 
-  void set_kernel(KernelBody kernel) { cpu.set_kernel(std::move(kernel)); }
+  /// The first kernel to run; for more see PeCpu::launch.
+  void set_kernel(KernelBody kernel) { cpu.launch(std::move(kernel)); }
   /// Not owned; null: nothing is recorded. Several PEs may share one.
   void set_recorder(record::Recorder* recorder) { context_.recorder = recorder; }
   /// Not owned; null: nothing is checked. Of this PE alone.
@@ -46,9 +53,14 @@ class Pe : public sc_core::sc_module {
   void set_data_mode(bool on) { context_.data = on; }
   void set_test_hooks(TestHooks hooks) { context_.set_test_hooks(std::move(hooks)); }
 
-  /// The kernel has returned and nothing is in flight.
+  /// Every kernel has returned and nothing is in flight.
   bool idle() const { return cpu.idle() && scheduler.idle(); }
-  /// Who waits for what, one line each; empty when idle.
+  /// Not idle, and nothing in it goes on by itself: only a packet can wake it. At the end of an
+  /// instant.
+  bool stuck() const;
+  /// What it and its commands wait for; nothing when idle. `as`: what the PE is called there.
+  void waits(arch::WaitGraph& graph, const std::string& as) const;
+  /// The same, one line each.
   std::vector<std::string> waiting() const;
 
   const arch::PeConfig& config() const { return context_.config; }

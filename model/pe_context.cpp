@@ -14,7 +14,10 @@ const arch::Slice* shown_operand(const arch::StageSpec& spec) {
       return spec.has_out ? &spec.out : nullptr;
     case arch::StageKind::store:
     case arch::StageKind::dma_write:
+    case arch::StageKind::recv:
       return &spec.out;
+    case arch::StageKind::send:
+      return &spec.operands[0];
     default:
       return nullptr;
   }
@@ -22,7 +25,15 @@ const arch::Slice* shown_operand(const arch::StageSpec& spec) {
 
 std::string_view shown_op(const arch::StageSpec& spec) {
   if (spec.op_index >= 0) return command::to_string(spec.op);
-  return spec.kind == arch::StageKind::dma_read ? "load" : "store";
+  switch (spec.kind) {
+    case arch::StageKind::send:
+    case arch::StageKind::recv:
+      return arch::to_string(spec.kind);
+    case arch::StageKind::dma_read:
+      return "load";
+    default:
+      return "store";
+  }
 }
 
 }  // namespace
@@ -32,8 +43,7 @@ void PeContext::check_begin(StageTransaction& stage) {
       {stage.command, stage.tile, stage.key.tile_stage, stage.position}, stage.spec, stage.start);
 }
 
-void PeContext::record(const StageTransaction& stage, arch::Engine engine, std::uint32_t channel) {
-  if (hazards != nullptr) hazards->end(stage.hazard_ticket, stage.done);
+void PeContext::end_row(const StageTransaction& stage, arch::Engine engine, std::uint32_t channel) {
   if (recorder == nullptr) return;
   const arch::StageSpec& spec = stage.spec;
   record::StageRecord row;
@@ -44,6 +54,7 @@ void PeContext::record(const StageTransaction& stage, arch::Engine engine, std::
   row.engine = engine;
   row.channel = channel;
   row.stage = spec.kind;
+  row.regions = stage.regions;
   row.bytes = spec.bytes;
   row.elements = spec.elements;
   if (recorder->ordered()) {  // statistics need no more

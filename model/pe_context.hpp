@@ -19,8 +19,9 @@ namespace kernbench {
 
 /// For tests of the model, not of a modelled PE: neither a feature nor a parameter of it.
 struct TestHooks {
-  /// Ps that each dispatch, DMA setup, and stage of PE_TCM, PE_GEMM and PE_MATH takes on top of the
-  /// model's time, asked for at its start: to show that results do not depend on times. None: 0.
+  /// Ps that each dispatch, DMA setup, slot of PE_IPCQ, and stage of PE_TCM, PE_GEMM and PE_MATH
+  /// takes on top of the model's time, asked for at its start: to show that results do not depend
+  /// on times. None: 0.
   std::function<std::uint64_t()> extra_delay = {};
   /// What bytes of TCM read as that nobody has written: 0xff makes NaNs of them in every dtype.
   std::uint8_t unwritten_tcm = 0;
@@ -44,11 +45,26 @@ struct PeContext {
 
   /// A stage starts, at the time that its transaction carries (R6.13).
   void begin(StageTransaction& stage) {
+    begin_row(stage);
+    begin_access(stage);
+  }
+  /// It is over.
+  void record(const StageTransaction& stage, arch::Engine engine, std::uint32_t channel = 0) {
+    end_access(stage);
+    end_row(stage, engine, channel);
+  }
+
+  // The two sides of it, apart for PE_IPCQ: a row a slot, an access a message.
+  void begin_row(StageTransaction& stage) {
     if (recorder != nullptr) stage.ticket = recorder->begin(stage.start);
+  }
+  void end_row(const StageTransaction& stage, arch::Engine engine, std::uint32_t channel = 0);
+  void begin_access(StageTransaction& stage) {
     if (hazards != nullptr) check_begin(stage);
   }
-  /// It is over: its row.
-  void record(const StageTransaction& stage, arch::Engine engine, std::uint32_t channel = 0);
+  void end_access(const StageTransaction& stage) {
+    if (hazards != nullptr) hazards->end(stage.hazard_ticket, stage.done);
+  }
 
   // Set before the simulation starts.
   record::Recorder* recorder = nullptr;      ///< none: nothing is recorded
@@ -68,6 +84,6 @@ struct PeContext {
 };
 
 /// Order of the components of a PE within a settle phase.
-enum class ComponentOrder : std::uint32_t { scheduler, cpu, gemm, math, tcm, dma };
+enum class ComponentOrder : std::uint32_t { scheduler, cpu, gemm, math, tcm, dma, ipcq };
 
 }  // namespace kernbench

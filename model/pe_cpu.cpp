@@ -16,13 +16,15 @@ constexpr std::size_t kKernelStackBytes = 4u << 20;
 constexpr std::size_t kMaxRegions = 64;
 
 /// What serves a simple command; a composite is `none` and equal to nothing.
-enum class SimpleEngine : std::uint8_t { none, dma_rd, dma_wr, math, gemm };
+enum class SimpleEngine : std::uint8_t { none, dma_rd, dma_wr, math, gemm, ipcq };
 
 SimpleEngine engine_of(const command::Command& command) {
   if (std::holds_alternative<command::DmaReadCmd>(command)) return SimpleEngine::dma_rd;
   if (std::holds_alternative<command::DmaWriteCmd>(command)) return SimpleEngine::dma_wr;
   if (std::holds_alternative<command::MathCmd>(command)) return SimpleEngine::math;
   if (std::holds_alternative<command::GemmCmd>(command)) return SimpleEngine::gemm;
+  if (std::holds_alternative<command::IpcqSendCmd>(command)) return SimpleEngine::ipcq;
+  if (std::holds_alternative<command::IpcqRecvCmd>(command)) return SimpleEngine::ipcq;
   return SimpleEngine::none;
 }
 
@@ -34,23 +36,36 @@ PeCpu::PeCpu(const sc_core::sc_module_name& name, PeContext& pe)
                static_cast<std::uint32_t>(ComponentOrder::cpu)),
       pe_(pe) {
   KERNBENCH_HAS_PROCESS(PeCpu);
-  SC_THREAD(run_kernel);
+  SC_THREAD(run_kernels);
   set_stack_size(kKernelStackBytes);
   command_out.bind(*this);
 }
 
-void PeCpu::run_kernel() {
-  if (kernel_) {
+void PeCpu::launch(KernelBody kernel) {
+  launches_.push_back(std::move(kernel));
+  if (simulates_) touch();
+}
+
+void PeCpu::run_kernels() {
+  simulates_ = true;
+  if (!launches_.empty()) kernel_ = Kernel::runs;
+  for (;;) {
+    while (kernel_ != Kernel::runs) sc_core::wait(launch_event_);
+    body_ = std::move(launches_.front());
+    launches_.pop_front();
+    if (pe_.timing.launch() > 0) sc_core::wait(pe_.time.to_sc_time(pe_.timing.launch()));
     // An exception must not unwind through SystemC's thread: the host side asks for it.
     try {
-      kernel_(*this);
+      body_(*this);
     } catch (const InputError&) {
       failure_ = std::current_exception();
       return;
     }
+    body_ = nullptr;
+    kernel_ = Kernel::returned;
+    last_done_ps_ = pe_.time.now();
+    touch();
   }
-  kernel_done_ = true;
-  last_done_ps_ = pe_.time.now();
 }
 
 void PeCpu::issue(command::Command command) {
@@ -63,7 +78,8 @@ void PeCpu::issue(command::Command command) {
   if (!transaction.composite()) lazy_await(transaction);
   dispatch(transaction);
   if (std::holds_alternative<command::PeCpuOverheadCmd>(transaction.command)) {
-    pool_.release(transaction);  // it is done when PE_CPU is (R3.9)
+    leave_regions(transaction);  // it is done when PE_CPU is (R3.9)
+    pool_.release(transaction);
     return;
   }
   offer(transaction);
@@ -104,7 +120,9 @@ void PeCpu::await(const CommandTransaction& command, std::uint64_t row_number) {
 
 void PeCpu::block() {
   resumable_ = false;
+  blocked_ = true;
   while (!resumable_) sc_core::wait(resume_event_);
+  blocked_ = false;
   state_ = 0;
 }
 
@@ -126,22 +144,59 @@ void PeCpu::dispatch(const CommandTransaction& command) {
   const std::uint64_t time =
       (overhead != nullptr ? pe_.timing.cycles(overhead->cycles) : pe_.timing.dispatch(bytes)) +
       pe_.extra_delay();
-  for (std::size_t i = 0; i < regions_.size(); ++i) {
-    if ((command.regions >> i & 1) == 0) continue;
-    Region& region = regions_[i];
-    if (!region.entered) region.start_ps = start;
-    region.entered = true;
-    region.end_ps = std::max(region.end_ps, start + time);
-    ++region.commands;
-    region.segments += segments;
-    region.logical_bytes += bytes;
-  }
+  enter_regions(command, segments, bytes, start, start + time);
   const std::uint64_t ticket = pe_.recorder != nullptr ? pe_.recorder->begin(start) : 0;
   show(arch::StageKind::dispatch, command.number, record::op_code(command.command));
   sc_core::wait(pe_.time.to_sc_time(time));
   busy_ = false;
   state_ = 0;
   record(arch::StageKind::dispatch, ticket, start, &command, command.number, bytes);
+}
+
+void PeCpu::enter_regions(const CommandTransaction& command, std::uint64_t segments,
+                          std::uint64_t bytes, std::uint64_t start, std::uint64_t end) {
+  for (std::size_t i = 0; i < regions_.size(); ++i) {
+    if ((command.regions >> i & 1) == 0) continue;
+    Region& region = regions_[i];
+    if (!region.entered) region.start_ps = start;
+    region.entered = true;
+    region.end_ps = std::max(region.end_ps, end);
+    ++region.commands;
+    region.segments += segments;
+    region.logical_bytes += bytes;
+    OpenRegion& open = open_[i];
+    if (open.enters) {
+      open.enters = false;
+      ++region.entries;
+      // Those before are followed until their last command is done.
+      const auto ended = [](const Entry& entry) { return entry.open_commands == 0; };
+      open.entries.erase(std::remove_if(open.entries.begin(), open.entries.end(), ended),
+                         open.entries.end());
+      open.entries.push_back({command.number, start, 0});
+    }
+    Entry& entry = open.entries.back();
+    ++entry.open_commands;
+    if (end > entry.end_ps) {
+      region.total_ps += end - entry.end_ps;
+      entry.end_ps = end;
+    }
+  }
+}
+
+void PeCpu::leave_regions(const CommandTransaction& command) {
+  const std::uint64_t now = pe_.time.now();
+  for (std::size_t i = 0; i < regions_.size(); ++i) {
+    if ((command.regions >> i & 1) == 0) continue;
+    Region& region = regions_[i];
+    region.end_ps = std::max(region.end_ps, now);
+    auto entry = open_[i].entries.end() - 1;
+    while (entry->first_command > command.number) --entry;
+    --entry->open_commands;
+    if (now > entry->end_ps) {
+      region.total_ps += now - entry->end_ps;
+      entry->end_ps = now;
+    }
+  }
 }
 
 void PeCpu::offer(CommandTransaction& command) {
@@ -163,13 +218,8 @@ tlm::tlm_sync_enum PeCpu::nb_transport_bw(CommandTransaction& command, tlm::tlm_
     touch();
     return tlm::TLM_ACCEPTED;
   }
-  const std::uint64_t now = pe_.time.now();
-  last_done_ps_ = now;
-  for (std::size_t i = 0; i < regions_.size(); ++i) {
-    if ((command.regions >> i & 1) != 0) {
-      regions_[i].end_ps = std::max(regions_[i].end_ps, now);
-    }
-  }
+  last_done_ps_ = pe_.time.now();
+  leave_regions(command);
   for (std::size_t i = 0; i < observations_.size();) {
     Observation& observation = observations_[i];
     auto& writers = observation.writers;
@@ -187,6 +237,7 @@ tlm::tlm_sync_enum PeCpu::nb_transport_bw(CommandTransaction& command, tlm::tlm_
     touch();
   }
   outstanding_.erase(std::find(outstanding_.begin(), outstanding_.end(), &command));
+  if (outstanding_.empty() && kernel_ == Kernel::returned) touch();
   pool_.release(command);
   return tlm::TLM_COMPLETED;
 }
@@ -194,6 +245,14 @@ tlm::tlm_sync_enum PeCpu::nb_transport_bw(CommandTransaction& command, tlm::tlm_
 // After the scheduler's turn: a stalled command has been pulled, then the kernel goes on.
 void PeCpu::settle() {
   if (resumable_) resume_event_.notify();
+  if (kernel_ == Kernel::returned && outstanding_.empty()) {
+    kernel_ = Kernel::none;
+    if (launch_done_handler_) launch_done_handler_();
+  }
+  if (kernel_ == Kernel::none && !launches_.empty()) {
+    kernel_ = Kernel::runs;
+    launch_event_.notify();
+  }
 }
 
 void PeCpu::record(arch::StageKind kind, std::uint64_t ticket, std::uint64_t start,
@@ -212,6 +271,7 @@ void PeCpu::record(arch::StageKind kind, std::uint64_t ticket, std::uint64_t sta
   record.engine = arch::Engine::cpu;
   record.stage = kind;
   record.cmd = static_cast<std::int64_t>(number);
+  record.regions = open_regions_;
   if (command != nullptr) record.op = command::label(command->command);
   record.bytes = bytes;
   pe_.recorder->end(ticket, record);
@@ -229,10 +289,10 @@ void PeCpu::begin_region(std::string_view name) {
     }
     region = regions_.insert(regions_.end(), Region{});
     region->name = name;
-    region_depth_.push_back(0);
+    open_.emplace_back();
   }
   const auto index = static_cast<std::size_t>(region - regions_.begin());
-  ++region_depth_[index];
+  if (open_[index].depth++ == 0) open_[index].enters = true;
   open_regions_ |= std::uint64_t{1} << index;
 }
 
@@ -241,7 +301,7 @@ void PeCpu::end_region(std::string_view name) {
                                    [&](const Region& r) { return r.name == name; });
   if (region == regions_.end()) return;
   const auto index = static_cast<std::size_t>(region - regions_.begin());
-  if (region_depth_[index] > 0 && --region_depth_[index] == 0) {
+  if (open_[index].depth > 0 && --open_[index].depth == 0) {
     open_regions_ &= ~(std::uint64_t{1} << index);
   }
 }
@@ -260,13 +320,18 @@ void PeCpu::observe(std::string_view name, const command::TensorHandle& handle) 
   }
 }
 
-std::vector<std::string> PeCpu::waiting() const {
-  if (kernel_done_) return {};
-  if (awaited_ != nullptr) {
-    return {fmt::format("{}: the kernel waits for command {} ({})", name(), awaited_->number,
-                        command::label(awaited_->command))};
+void PeCpu::waits(arch::WaitGraph& graph, const std::string& pe_name) const {
+  using Node = arch::WaitNode;
+  const Node kernel = Node::kernel(pe_.index);
+  graph.add_pe(pe_.index, pe_name, kernel_ != Kernel::runs && launches_.empty());
+  if (awaited_ != nullptr) graph.add(kernel, Node::command(pe_.index, awaited_->number));
+  if (kernel_ == Kernel::returned && !launches_.empty()) {
+    for (const CommandTransaction* command : outstanding_) {
+      graph.add(kernel, Node::command(pe_.index, command->number),
+                "waits, before the next launch, for");
+    }
   }
-  return {fmt::format("{}: the kernel has not returned", name())};
+  if (running()) graph.note(kernel, "runs and has not returned");
 }
 
 void PeCpu::trace(sc_core::sc_trace_file* file) const {

@@ -174,6 +174,15 @@ void PeDma::finish(StageTransaction& stage, const Channel& channel) {
   send_backward(stage_in, stage, tlm::BEGIN_RESP);
 }
 
+bool PeDma::serving() const {
+  return std::any_of(directions_.begin(), directions_.end(), [](const Direction& direction) {
+    return std::any_of(direction.channels.begin(), direction.channels.end(),
+                       [](const Channel& channel) {
+                         return channel.stage != nullptr || channel.outstanding != 0;
+                       });
+  });
+}
+
 void PeDma::trace(sc_core::sc_trace_file* file) const {
   for (const Direction& direction : directions_) {
     for (const Channel& channel : direction.channels) {

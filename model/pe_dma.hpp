@@ -31,6 +31,9 @@ class PeDma : public sc_core::sc_module,
 
   MemoryPort port;
 
+  /// A channel is being set up, or a burst has been requested and not answered.
+  bool serving() const;
+
   /// Registers the ChannelSignals of every channel; polled by SystemC at every step.
   void trace(sc_core::sc_trace_file* file) const override;
 

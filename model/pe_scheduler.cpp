@@ -18,6 +18,13 @@ arch::Claim claim_of(const CommandTransaction& command) {
   return {&command.accesses, composite != nullptr ? &composite->rw_handles : nullptr};
 }
 
+/// What an IPCQ command moves; null: it is another command.
+const command::TensorHandle* ipcq_tensor(const command::Command& command) {
+  if (const auto* send = std::get_if<command::IpcqSendCmd>(&command)) return &send->src;
+  if (const auto* recv = std::get_if<command::IpcqRecvCmd>(&command)) return &recv->dst;
+  return nullptr;
+}
+
 }  // namespace
 
 PeScheduler::PeScheduler(const sc_core::sc_module_name& name, PeContext& pe)
@@ -32,6 +39,7 @@ PeScheduler::PeScheduler(const sc_core::sc_module_name& name, PeContext& pe)
   tcm_out.bind(*this);
   gemm_out.bind(*this);
   math_out.bind(*this);
+  ipcq_out.bind(*this);
 }
 
 // ---- queue and admission ------------------------------------------------------------------------
@@ -93,6 +101,7 @@ void PeScheduler::end_admit_stall(const CommandTransaction& head) {
   record.engine = arch::Engine::scheduler;
   record.stage = StageKind::admit_stall;
   record.cmd = static_cast<std::int64_t>(head.number);
+  record.regions = head.regions;
   pe_.recorder->end(head_ticket_, record);
 }
 
@@ -116,8 +125,8 @@ void PeScheduler::admit(CommandTransaction& command) {
   if (pe_.hazards != nullptr) {
     pe_.hazards->admit(command.number, command.command, tile_buffers_of(flight));
   }
-  if (flight.plan.is_dma()) {
-    const arch::StageSpec spec = flight.plan.dma();
+  if (flight.plan.is_transfer()) {
+    const arch::StageSpec spec = flight.plan.transfer();
     offer(make_stage(flight, spec, -1,
                      spec.kind == StageKind::dma_read ? Key::dma_a : Key::dma_write));
   } else if (flight.plan.prologue_stages() > 0) {
@@ -137,6 +146,8 @@ bool PeScheduler::operands_are_sound(const CommandTransaction& command,
                                      const arch::Plan& plan) const {
   if (plan.streamed_tile_bytes() > pe_.config.tile_buffer_bytes()) return false;
   if (plan.splits_reduction()) return false;
+  const command::TensorHandle* moved = ipcq_tensor(command.command);
+  if (moved != nullptr && moved->addr < command::kTcmBase) return false;
   // Which side an operand is on, by its first byte; that it ends there, by the merged ranges.
   for (const command::OpSpec& op : command::ops_of(command.command)) {
     const bool streams = may_stream(op, plan);
@@ -165,13 +176,21 @@ void PeScheduler::report_operands(const CommandTransaction& command, const arch:
                                 command::label(command.command), command::to_string(operand), what)
                         .c_str());
   };
-  const auto check_in_tcm = [&](command::OperandName operand, const command::TensorHandle& handle) {
+  const auto check_in_tcm = [&](command::OperandName operand, const command::TensorHandle& handle,
+                                const char* remedy = "load it first") {
     const command::ByteRange range = handle.range();
     if (pe_.tcm.range().contains(range)) return;
     report(operand,
-           fmt::format("at [{:#x}, {:#x}) lies outside TCM [{:#x}, {:#x}); load it first",
-                       range.begin, range.end, pe_.tcm.range().begin, pe_.tcm.range().end));
+           fmt::format("at [{:#x}, {:#x}) lies outside TCM [{:#x}, {:#x}); {}", range.begin,
+                       range.end, pe_.tcm.range().begin, pe_.tcm.range().end, remedy));
   };
+  if (const command::TensorHandle* moved = ipcq_tensor(command.command)) {
+    if (std::holds_alternative<command::IpcqSendCmd>(command.command)) {
+      check_in_tcm(command::OperandName::src, *moved);
+    } else {
+      check_in_tcm(command::OperandName::out, *moved, "receive into TCM and store that");
+    }
+  }
   for (const command::OpSpec& op : command::ops_of(command.command)) {
     const bool streams = may_stream(op, plan);
     for (const command::Operand& operand : op.operands) {
@@ -221,6 +240,7 @@ StageTransaction& PeScheduler::make_stage(Flight& flight, const arch::StageSpec&
   StageTransaction& stage = stage_pool_.acquire();
   stage.spec = spec;
   stage.command = flight.command->number;
+  stage.regions = flight.command->regions;
   stage.key = ServiceKey::make(flight.command->number, tile, key);
   stage.owner = &flight;
   stage.tile = tile;
@@ -244,6 +264,10 @@ void PeScheduler::offer(StageTransaction& stage) {
     case StageKind::gemm:
       send_forward(gemm_out, stage, tlm::BEGIN_REQ);
       break;
+    case StageKind::send:
+    case StageKind::recv:
+      send_forward(ipcq_out, stage, tlm::BEGIN_REQ);
+      break;
     default:
       send_forward(math_out, stage, tlm::BEGIN_REQ);
       break;
@@ -263,7 +287,7 @@ tlm::tlm_sync_enum PeScheduler::nb_transport_bw(StageTransaction& stage, tlm::tl
 void PeScheduler::advance(StageTransaction& stage) {
   Flight& flight = *static_cast<Flight*>(stage.owner);
   const arch::Plan& plan = flight.plan;
-  if (stage.tile < 0) {  // a simple DMA, or the prologue
+  if (stage.tile < 0) {  // a transfer, or the prologue
     const std::int32_t next = stage.position + 1;
     if (next < plan.prologue_stages()) {
       StageTransaction& op = make_stage(flight, plan.prologue(next), -1, Key::output_tile);
@@ -487,30 +511,47 @@ command::ByteRange PeScheduler::tile_buffers_of(const Flight& flight) const {
 
 // ---- reports ------------------------------------------------------------------------------------
 
-std::vector<std::string> PeScheduler::waiting() const {
-  std::vector<std::string> lines;
+void PeScheduler::waits(arch::WaitGraph& graph) const {
+  using Node = arch::WaitNode;
+  const auto node_of = [&](const CommandTransaction& command) {
+    return Node::command(pe_.index, command.number);
+  };
+  const auto introduce = [&](const CommandTransaction& command) {
+    graph.add_command(pe_.index, command.number, command::label(command.command));
+    if (const auto* send = std::get_if<command::IpcqSendCmd>(&command.command)) {
+      graph.provide(Node::message(pe_.index, send->to.peer, send->to.channel), node_of(command));
+    } else if (const auto* recv = std::get_if<command::IpcqRecvCmd>(&command.command)) {
+      graph.provide(Node::room(recv->from.peer, pe_.index, recv->from.channel), node_of(command));
+    }
+  };
   for (const Flight* flight : flights_) {
+    introduce(*flight->command);
     const arch::Plan& plan = flight->plan;
-    lines.push_back(
-        plan.tiles() == 0
-            ? fmt::format("{}: command {} ({}) is in flight: its stage has not finished", name(),
-                          flight->command->number, command::label(flight->command->command))
-            : fmt::format(
-                  "{}: command {} ({}) is in flight: {} of {} tiles have passed gemm, {} of "
-                  "{} output tiles have been stored",
-                  name(), flight->command->number, command::label(flight->command->command),
-                  flight->computed, plan.tiles(), flight->stored, plan.m_tiles() * plan.n_tiles()));
+    if (ipcq_tensor(flight->command->command) != nullptr) continue;  // PE_IPCQ knows
+    graph.note(node_of(*flight->command),
+               plan.tiles() == 0
+                   ? "is in flight: its stage has not finished"
+                   : fmt::format("is in flight: {} of {} tiles have passed gemm, {} of {} output "
+                                 "tiles have been stored",
+                                 flight->computed, plan.tiles(), flight->stored,
+                                 plan.m_tiles() * plan.n_tiles()));
   }
   for (const CommandTransaction* command : queue_) {
-    lines.push_back(
-        fmt::format("{}: command {} ({}) is queued: {}", name(), command->number,
-                    command::label(command->command),
-                    command == queue_.front()
-                        ? fmt::format("it waits for commands {}",
-                                      fmt::join(admission_.blockers(claim_of(*command)), ", "))
-                        : "it waits for the head of the queue"));
+    introduce(*command);
+    if (command != queue_.front()) {
+      graph.add(node_of(*command), node_of(*queue_.front()), "is queued behind");
+      continue;
+    }
+    for (const std::uint64_t blocker : admission_.blockers(claim_of(*command))) {
+      graph.add(node_of(*command), Node::command(pe_.index, blocker), "is queued and waits for");
+    }
   }
-  return lines;
+  if (offered_ != nullptr) {
+    introduce(*offered_);
+    graph.add(node_of(*offered_), node_of(*queue_.front()), "has no place in the queue behind");
+    graph.add(Node::kernel(pe_.index), node_of(*queue_.front()),
+              "waits for a place in the queue behind");
+  }
 }
 
 void PeScheduler::trace(sc_core::sc_trace_file* file) const {

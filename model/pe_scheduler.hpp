@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <deque>
-#include <string>
 #include <vector>
 
 #include "model/arch/admission.hpp"
 #include "model/arch/plan.hpp"
+#include "model/arch/wait_graph.hpp"
 #include "model/pe_context.hpp"
 #include "tlm_if/pool.hpp"
 #include "tlm_if/protocols.hpp"
@@ -28,12 +28,14 @@ class PeScheduler : public sc_core::sc_module,
   InitiatorSocket<StageProtocol> tcm_out{"tcm_out"};
   InitiatorSocket<StageProtocol> gemm_out{"gemm_out"};
   InitiatorSocket<StageProtocol> math_out{"math_out"};
+  InitiatorSocket<StageProtocol> ipcq_out{"ipcq_out"};
 
   PeScheduler(const sc_core::sc_module_name& name, PeContext& pe);
 
   bool idle() const { return queue_.empty() && offered_ == nullptr && admission_.inflight() == 0; }
-  /// One line for each command that has not finished: what it waits for.
-  std::vector<std::string> waiting() const;
+  /// What each command that has not finished waits for, other than in PE_IPCQ, and the messages
+  /// that it would send or receive.
+  void waits(arch::WaitGraph& graph) const;
 
   /// Registers inflight, blocked, and the blocked command and its count in a user's waveform file.
   void trace(sc_core::sc_trace_file* file) const override;

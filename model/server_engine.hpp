@@ -16,6 +16,8 @@ class ServerEngine : public sc_core::sc_module,
  public:
   TargetSocket<StageProtocol> stage_in{"stage_in"};
 
+  bool serving() const { return current_ != nullptr; }
+
   /// Registers EngineSignals in a user's waveform file; polled by SystemC at every step.
   void trace(sc_core::sc_trace_file* file) const override;
 

@@ -13,8 +13,8 @@ namespace kernbench {
 class SettleHub;
 
 /// What settles, in the order of the calls within one instant (contract 6, "Same time").
-enum class SettlePhase : std::uint8_t { admission, grant, memory_port, memory };
-inline constexpr std::size_t kSettlePhases = 4;
+enum class SettlePhase : std::uint8_t { admission, grant, memory_port, network, memory };
+inline constexpr std::size_t kSettlePhases = 5;
 
 /// A component that decides only when everything of an instant has completed. It calls touch() when
 /// it has something to decide; settle() is called once for any number of touches.

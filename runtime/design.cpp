@@ -6,61 +6,112 @@
 #include <algorithm>
 
 #include "model/arch/numerics.hpp"
-#include "model/embedded_hbm.hpp"
 
 namespace kernbench::runtime {
 namespace {
 
-using kernels::Direction;
-using kernels::TensorSpec;
+using command::Index;
 
 constexpr std::size_t kHostAccessBytes = 1u << 20;  // of one debug access
 
-command::TensorHandle handle_of(const TensorSpec& tensor, command::Address addr) {
-  return command::make_handle(0, addr, tensor.shape, tensor.dtype, command::Space::hbm,
-                              tensor.name);
+/// Calls `visit(row, begin)` for each row of a part, with the row's number in the part and where
+/// its entries begin in the whole tensor.
+template <class Visit>
+void for_each_row(const PlacedTensor& tensor, const Part& part, Visit visit) {
+  Index row = 0;
+  for (const kernels::Shard::Rows& block : part.shard.rows) {
+    for (Index i = 0; i < block.count; ++i, ++row) {
+      const Index begin = (block.begin + i) * tensor.spec.shape.cols() + part.shard.first_col;
+      visit(static_cast<std::size_t>(row), static_cast<std::size_t>(begin));
+    }
+  }
 }
 
 }  // namespace
 
 Design::Design(const sc_core::sc_module_name& name, const arch::TopologyConfig& topology,
-               const Launch& launch, const kernels::HostTensors* inputs,
-               const MemoryFactory& memory)
-    : sc_module(name), pe("pe0", topology.pe, 0), launch_(launch), inputs_(inputs) {
-  if (memory) {
-    memory_ = memory("hbm", pe.memory);
-  } else {
-    auto hbm = std::make_unique<EmbeddedHbm>("hbm", topology.hbm, 1, inputs != nullptr);
-    pe.memory.bind(hbm->port(0));
-    memory_ = std::move(hbm);
-  }
-  pe.set_recorder(&recorder);
-  pe.set_data_mode(inputs != nullptr);
-  pe.set_kernel([&launch](command::CommandSink& sink) { launch.issue(sink); });
-  if (inputs != nullptr) {
-    pe.cpu.set_observe_handler([this](std::string_view value, const command::TensorHandle& handle) {
-      observe(value, handle);
+               const MachineOptions& options)
+    : sc_module(name), machine(topology, options), observed_(topology.pes()) {
+  for (Pe* pe : machine.pes()) {
+    pe->set_recorder(&recorder);
+    pe->set_data_mode(options.data);
+    pe->cpu.set_launch_done_handler([this] {
+      if (--running_ == 0) start_next_launch();
     });
+    if (!options.data) continue;
+    pe->cpu.set_observe_handler(
+        [this, number = pe->index()](std::string_view value, const command::TensorHandle& handle) {
+          observe(number, value, handle);
+        });
   }
+}
+
+void Design::write(const DeviceTensor& tensor, std::vector<double> values) {
+  writes_.emplace_back(tensor, std::move(values));
+}
+
+void Design::launch(const KernelLaunch& launch) {
+  launches_.push_back(launch);
+  if (launches_.size() == 1) start_next_launch();
+}
+
+void Design::start_next_launch() {
+  if (next_launch_ == launches_.size()) return;
+  const KernelLaunch& launch = launches_[next_launch_++];
+  running_ = launch.pes().size();
+  for (std::size_t program = 0; program < launch.pes().size(); ++program) {
+    machine.pe(launch.pes()[program])
+        .cpu.launch([this, launch = next_launch_ - 1, program](command::CommandSink& sink) {
+          launches_[launch].issue(sink, static_cast<Index>(program));
+        });
+  }
+}
+
+std::exception_ptr Design::failure() const {
+  for (const Pe* pe : machine.pes()) {
+    if (pe->cpu.failure() != nullptr) return pe->cpu.failure();
+  }
+  return nullptr;
+}
+
+std::uint64_t Design::last_done_ps() const {
+  std::uint64_t last = 0;
+  for (const Pe* pe : machine.pes()) last = std::max(last, pe->cpu.last_done_ps());
+  return last;
+}
+
+std::vector<std::uint32_t> Design::used_pes() const {
+  std::vector<std::uint32_t> used;
+  std::vector<bool> known(machine.pes().size(), false);
+  for (const KernelLaunch& launch : launches_) {
+    for (const std::uint32_t pe : launch.pes()) {
+      if (!known[pe]) used.push_back(pe);
+      known[pe] = true;
+    }
+  }
+  return used;
 }
 
 // Sockets are bound by now, and nothing has run.
 void Design::start_of_simulation() {
-  if (inputs_ == nullptr) return;
-  const std::vector<TensorSpec>& tensors = launch_.instance().tensors;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].direction != Direction::in) continue;
-    const std::vector<double>& values = inputs_->at(tensors[i].name);
-    const std::size_t entry_bytes = command::bytes_of(tensors[i].dtype, 1);
-    std::vector<std::uint8_t> bytes(values.size() * entry_bytes);
-    for (std::size_t j = 0; j < values.size(); ++j) {
-      arch::encode(tensors[i].dtype, static_cast<float>(values[j]), &bytes[j * entry_bytes]);
+  for (const auto& [tensor, values] : writes_) {
+    const std::size_t entry_bytes = command::bytes_of(tensor->spec.dtype, 1);
+    for (const Part& part : tensor->parts) {
+      const auto cols = static_cast<std::size_t>(part.shard.cols);
+      std::vector<std::uint8_t> bytes(part.handle.bytes());
+      for_each_row(*tensor, part, [&, &all = values](std::size_t row, std::size_t begin) {
+        for (std::size_t i = 0; i < cols; ++i) {
+          arch::encode(tensor->spec.dtype, static_cast<float>(all[begin + i]),
+                       &bytes[(row * cols + i) * entry_bytes]);
+        }
+      });
+      access_memory(part.pe, tlm::TLM_WRITE_COMMAND, part.handle.addr, bytes);
     }
-    access_memory(tlm::TLM_WRITE_COMMAND, launch_.addresses()[i], bytes);
   }
+  writes_.clear();
 }
 
-void Design::access_memory(tlm::tlm_command command, command::Address addr,
+void Design::access_memory(std::uint32_t pe, tlm::tlm_command command, command::Address addr,
                            std::vector<std::uint8_t>& bytes) {
   for (std::size_t done = 0; done < bytes.size();) {
     const auto count =
@@ -71,12 +122,12 @@ void Design::access_memory(tlm::tlm_command command, command::Address addr,
     payload.set_data_ptr(&bytes[done]);
     payload.set_data_length(count);
     payload.set_streaming_width(count);
-    const unsigned moved = pe.memory->transport_dbg(payload);
+    const unsigned moved = machine.pe(pe).memory->transport_dbg(payload);
     if (moved != count) {
       SC_REPORT_ERROR("/kernbench/runtime/host_access",
-                      fmt::format("the memory moved {} of {} bytes at {:#x} in transport_dbg; "
-                                  "with --data it must move them all",
-                                  moved, count, addr + done)
+                      fmt::format("the memory of PE {} moved {} of {} bytes at {:#x} in "
+                                  "transport_dbg; with --data it must move them all",
+                                  pe, moved, count, addr + done)
                           .c_str());
       return;
     }
@@ -84,16 +135,16 @@ void Design::access_memory(tlm::tlm_command command, command::Address addr,
   }
 }
 
-std::vector<double> Design::read(const command::TensorHandle& handle) {
+std::vector<double> Design::read(std::uint32_t pe, const command::TensorHandle& handle) {
   const arch::Slice slice{command::OperandName::src, handle.dtype,        handle.addr,
                           handle.shape.rows(),       handle.shape.cols(), handle.row_stride,
                           handle.col_stride};
   arch::Values values;
   if (handle.pinned()) {
-    arch::read_slice(pe.tcm_storage(), slice, values);
+    arch::read_slice(machine.pe(pe).tcm_storage(), slice, values);
   } else {
     std::vector<std::uint8_t> bytes(handle.range().size());
-    access_memory(tlm::TLM_READ_COMMAND, handle.addr, bytes);
+    access_memory(pe, tlm::TLM_READ_COMMAND, handle.addr, bytes);
     arch::Storage storage(handle.range());
     storage.write(handle.addr, bytes.data(), bytes.size());
     arch::read_slice(storage, slice, values);
@@ -101,8 +152,22 @@ std::vector<double> Design::read(const command::TensorHandle& handle) {
   return {values.begin(), values.end()};
 }
 
-void Design::observe(std::string_view name, const command::TensorHandle& handle) {
-  FileTensor& value = observed_[std::string(name)];
+std::vector<double> Design::read(const DeviceTensor& tensor) {
+  std::vector<double> values(static_cast<std::size_t>(tensor->spec.shape.elements()), 0);
+  // The first one's entries are to stay: from the last to the first.
+  for (auto part = tensor->parts.rbegin(); part != tensor->parts.rend(); ++part) {
+    const std::vector<double> entries = read(part->pe, part->handle);
+    const auto cols = static_cast<std::ptrdiff_t>(part->shard.cols);
+    for_each_row(*tensor, *part, [&](std::size_t row, std::size_t begin) {
+      const auto from = entries.begin() + static_cast<std::ptrdiff_t>(row) * cols;
+      std::copy(from, from + cols, values.begin() + static_cast<std::ptrdiff_t>(begin));
+    });
+  }
+  return values;
+}
+
+void Design::observe(std::uint32_t pe, std::string_view name, const command::TensorHandle& handle) {
+  FileTensor& value = observed_[pe][std::string(name)];
   value.dtype = file_dtype(handle.dtype);
   if (value.shape.empty()) {
     for (int axis = 0; axis < handle.shape.rank(); ++axis)
@@ -110,19 +175,22 @@ void Design::observe(std::string_view name, const command::TensorHandle& handle)
   } else {
     value.shape[0] += handle.shape[0];
   }
-  const std::vector<double> entries = read(handle);
+  const std::vector<double> entries = read(pe, handle);
   value.values.insert(value.values.end(), entries.begin(), entries.end());
 }
 
-FileTensors Design::results() {
-  FileTensors results = observed_;
-  const std::vector<TensorSpec>& tensors = launch_.instance().tensors;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].direction != Direction::out) continue;
-    results[tensors[i].name] = {file_dtype(tensors[i].dtype), tensors[i].file_shape,
-                                read(handle_of(tensors[i], launch_.addresses()[i]))};
+FileTensors Design::observed() const {
+  FileTensors all;
+  for (const std::uint32_t pe : used_pes()) {
+    for (const auto& [name, value] : observed_[pe]) {
+      const auto [known, added] = all.emplace(name, value);
+      if (added) continue;
+      known->second.shape[0] += value.shape[0];
+      known->second.values.insert(known->second.values.end(), value.values.begin(),
+                                  value.values.end());
+    }
   }
-  return results;
+  return all;
 }
 
 }  // namespace kernbench::runtime

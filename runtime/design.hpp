@@ -2,51 +2,70 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "model/pe.hpp"
+#include "model/machine.hpp"
 #include "model/record/recorder.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/safetensors.hpp"
 
 namespace kernbench::runtime {
 
-/// Creates a memory of that name as a child of the module under construction, and binds it to the
-/// socket of the PE. In data mode it must answer transport_dbg.
-using MemoryFactory = std::function<std::unique_ptr<sc_core::sc_module>(
-    const char* name, tlm::tlm_initiator_socket<32>& pe_memory)>;
-
-/// One PE with its memory and its recorder, running one kernel. Several of them may be elaborated
-/// in one simulation: they share nothing but the time, and each behaves as it would alone.
+/// A machine with its recorder, and the host that loads its memories and launches its kernels.
+/// Several designs may be elaborated in one simulation: they share nothing but the time, and each
+/// behaves as it would alone.
 class Design : public sc_core::sc_module {
  public:
-  Pe pe;
   record::Recorder recorder;
+  Machine machine;
 
-  /// `launch` must outlive the design. `inputs`: the entries of the input tensors; null: timing
-  /// only. An empty `memory` stands for EmbeddedHbm.
   Design(const sc_core::sc_module_name& name, const arch::TopologyConfig& topology,
-         const Launch& launch, const kernels::HostTensors* inputs, const MemoryFactory& memory);
+         const MachineOptions& options);
 
-  /// After the run, in data mode: the output tensors and the observed values, by name. A value
-  /// that was observed several times is stacked along its first axis.
-  FileTensors results();
+  // Before the simulation starts:
+
+  /// The entries of a tensor, row-major; data mode only.
+  void write(const DeviceTensor& tensor, std::vector<double> values);
+  /// Launches run in the order of these calls: one starts when every program of the one before has
+  /// returned and its commands are done.
+  void launch(const KernelLaunch& launch);
+
+  /// Every launch is over.
+  bool done() const { return running_ == 0 && next_launch_ == launches_.size(); }
+  /// A kernel has thrown InputError: what, else null.
+  std::exception_ptr failure() const;
+  /// When the last of the PEs was done.
+  std::uint64_t last_done_ps() const;
+  /// PEs that a launch names, in the order of its programs, launch after launch.
+  std::vector<std::uint32_t> used_pes() const;
+
+  // After the run, in data mode:
+
+  /// Entries of a tensor, row-major, as they are in HBM. Of what several programs hold, the first
+  /// one's; of what none holds, 0.
+  std::vector<double> read(const DeviceTensor& tensor);
+  /// The observed values by name: stacked along the first axis, by program and, of one, by time.
+  FileTensors observed() const;
 
  private:
   void start_of_simulation() override;
-  void observe(std::string_view name, const command::TensorHandle& handle);
-  std::vector<double> read(const command::TensorHandle& handle);
-  /// Host access to HBM, without time.
-  void access_memory(tlm::tlm_command command, command::Address addr,
+  void start_next_launch();
+  void observe(std::uint32_t pe, std::string_view name, const command::TensorHandle& handle);
+  std::vector<double> read(std::uint32_t pe, const command::TensorHandle& handle);
+  /// Host access to the HBM of a PE, without time.
+  void access_memory(std::uint32_t pe, tlm::tlm_command command, command::Address addr,
                      std::vector<std::uint8_t>& bytes);
 
-  const Launch& launch_;
-  const kernels::HostTensors* inputs_;
-  std::unique_ptr<sc_core::sc_module> memory_;
-  FileTensors observed_;
+  std::vector<KernelLaunch> launches_;
+  std::size_t next_launch_ = 0;
+  std::size_t running_ = 0;  // programs of the launch under way
+  std::vector<std::pair<DeviceTensor, std::vector<double>>> writes_;
+  std::vector<FileTensors> observed_;  // by PE
 };
 
 }  // namespace kernbench::runtime

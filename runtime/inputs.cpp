@@ -89,8 +89,9 @@ kernels::HostTensors synthetic_inputs(const std::vector<TensorSpec>& tensors, st
     std::vector<double> values(static_cast<std::size_t>(tensor.shape.elements()));
     for (std::size_t i = 0; i < values.size(); i += 2) {
       std::array<double, 2> pair = normal.next_pair();
-      if (tensor.domain == kernels::Domain::at_least_one) {
-        for (double& value : pair) value = 1 + std::abs(value);
+      for (double& value : pair) {
+        value = tensor.domain == kernels::Domain::at_least_one ? 1 + std::abs(value)
+                                                               : value * tensor.synthetic_scale;
       }
       values[i] = rounded(tensor.dtype, pair[0]);
       if (i + 1 < values.size()) values[i + 1] = rounded(tensor.dtype, pair[1]);

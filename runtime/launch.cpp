@@ -2,29 +2,28 @@
 #include "runtime/launch.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 
-#include "tlm_if/command/address_map.hpp"
 #include "tlm_if/command/error.hpp"
 
 namespace kernbench::runtime {
 namespace {
 
-using kernels::TensorSpec;
-
 /// Counts the commands and checks the names of results; keeps nothing that grows with the run.
 class DryRun : public command::CommandSink {
  public:
-  explicit DryRun(const std::vector<TensorSpec>& tensors) : tensors_(tensors) {}
+  explicit DryRun(const std::vector<DeviceTensor>& tensors) : tensors_(tensors) {}
 
   void issue(command::Command) override { ++commands_; }
   void wait(const std::vector<command::ByteRange>&) override {}
   void begin_region(std::string_view) override {}
   void end_region(std::string_view) override {}
   void observe(std::string_view name, const command::TensorHandle& handle) override {
-    for (const TensorSpec& tensor : tensors_) {
-      if (tensor.name == name) {
+    for (const DeviceTensor& tensor : tensors_) {
+      if (tensor->spec.name == name) {
         throw InputError(fmt::format(
             "the kernel observes '{}', which is the name of one of its tensors; use another name",
             name));
@@ -42,18 +41,48 @@ class DryRun : public command::CommandSink {
   std::uint64_t commands() const { return commands_; }
 
  private:
-  const std::vector<TensorSpec>& tensors_;
+  const std::vector<DeviceTensor>& tensors_;
   std::map<std::string, command::TensorHandle> observed_;
   std::uint64_t commands_ = 0;
 };
 
-std::vector<tl::Tensor> bound_tensors(tl::Context& context, const std::vector<TensorSpec>& tensors,
-                                      const std::vector<command::Address>& addresses) {
-  std::vector<tl::Tensor> bound;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    bound.push_back(context.ref(addresses[i], tensors[i].shape, tensors[i].dtype, tensors[i].name));
+/// `title` of a launch: every parameter with its value, but for one.
+std::string title_of(const kernels::Kernel& kernel, const kernels::Parameters& parameters,
+                     std::string_view without) {
+  std::string title = kernel.name;
+  for (const auto& [name, value] : parameters.values()) {
+    if (!value.empty() && name != without) title += fmt::format(" {}={}", name, value);
   }
-  return bound;
+  return title;
+}
+
+/// The PE of each program. Throws InputError unless each has one of its own.
+std::vector<std::uint32_t> pes_of(const std::string& title, const Grid& grid, std::uint32_t pes) {
+  const command::Index programs = grid.programs[0] * grid.programs[1] * grid.programs[2];
+  const auto [low, high] = std::minmax_element(grid.programs.begin(), grid.programs.end());
+  if (*low < 1 || *high > pes || programs > pes) {
+    throw InputError(fmt::format(
+        "{}: the grid of {} x {} x {} programs needs a PE for each, and the topology has {}; take "
+        "fewer programs or a larger topology",
+        title, grid.programs[0], grid.programs[1], grid.programs[2], pes));
+  }
+  std::vector<std::uint32_t> result = grid.pes;
+  if (result.empty()) {
+    for (command::Index i = 0; i < programs; ++i) result.push_back(static_cast<std::uint32_t>(i));
+  }
+  std::vector<bool> taken(pes, false);
+  bool sound = static_cast<command::Index>(result.size()) == programs;
+  for (const std::uint32_t pe : result) {
+    sound = sound && pe < pes && !taken[pe];
+    if (sound) taken[pe] = true;
+  }
+  if (!sound) {
+    throw InputError(fmt::format(
+        "{}: the grid has {} programs and the PEs [{}]; give each program a PE of its own, of 0 to "
+        "{}",
+        title, programs, fmt::join(result, ", "), pes - 1));
+  }
+  return result;
 }
 
 }  // namespace
@@ -62,90 +91,111 @@ tl::Target make_target(const arch::TopologyConfig& topology) {
   tl::Target target;
   target.scratch_bytes = topology.pe.tcm.scratch_bytes;
   target.tcm_bytes = topology.pe.tcm.bytes;
-  target.hbm_bytes = topology.hbm.bytes;
+  target.hbm_bytes =
+      topology.hbm.map == arch::HbmMap::pe_local ? topology.pe_slice().bytes : topology.hbm.bytes;
   target.tile_m = topology.pe.gemm.tile_m;
   target.tile_k = topology.pe.gemm.tile_k;
   target.tile_n = topology.pe.gemm.tile_n;
   target.math_head_from_hbm = topology.pe.scheduler.math_head_from_hbm;
+  target.sips = topology.sips;
+  target.cubes_per_sip = topology.cubes_per_sip;
+  target.pes_per_cube = topology.pes_per_cube;
+  target.ipcq_channels = topology.pe.ipcq.channels;
   return target;
 }
 
-std::vector<command::Address> place(const std::vector<TensorSpec>& tensors,
-                                    std::uint64_t hbm_bytes) {
-  std::vector<command::Address> addresses;
-  std::string list;
-  command::Address end = 0;
-  for (const TensorSpec& tensor : tensors) {
-    const command::Address begin = command::align_up(end, command::kHbmTensorAlignment);
-    const command::TensorHandle handle = command::make_handle(0, begin, tensor.shape, tensor.dtype,
-                                                              command::Space::hbm, tensor.name);
-    addresses.push_back(begin);
-    end = handle.range().end;
-    list += fmt::format("{}{} {} bytes at {:#x}", list.empty() ? "" : ", ", tensor.name,
-                        handle.bytes(), begin);
+KernelLaunch::KernelLaunch(std::string title, const arch::TopologyConfig& topology, Body body,
+                           std::vector<DeviceTensor> arguments, Grid grid,
+                           std::shared_ptr<const tl::RecipeTable> recipes)
+    : title_(std::move(title)),
+      target_(make_target(topology)),
+      body_(std::move(body)),
+      arguments_(std::move(arguments)),
+      recipes_(std::move(recipes)) {
+  target_.pes = pes_of(title_, grid, topology.pes());
+  target_.num_programs = grid.programs;
+  DryRun dry_run(arguments_);
+  for (command::Index program = 0; program < target_.programs(); ++program) {
+    try {
+      tl::Context context(target_of(program), dry_run, this->recipes());
+      body_(context, bound_tensors(context, program));
+      scratch_peak_bytes_ = std::max(scratch_peak_bytes_, context.scratch_peak_bytes());
+    } catch (const tl::ScratchExhausted& error) {
+      throw InputError(fmt::format("{}: {}, or enlarge pe.tcm.scratch_bytes", title_, error.what()),
+                       error.detail());
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("{}: {}", title_, error.what()), error.detail());
+    }
   }
-  if (end > hbm_bytes) {
-    throw InputError(
-        fmt::format("the kernel's tensors need {} bytes of HBM and there are {}: {}; choose "
-                    "smaller tensors or enlarge hbm.bytes",
-                    end, hbm_bytes, list));
-  }
-  return addresses;
+  commands_ = dry_run.commands();
 }
+
+tl::Target KernelLaunch::target_of(command::Index program) const {
+  tl::Target target = target_;
+  const command::Index y = target.num_programs[1], z = target.num_programs[2];
+  target.program_id = {program / (y * z), program / z % y, program % z};
+  return target;
+}
+
+const tl::RecipeTable& KernelLaunch::recipes() const {
+  return recipes_ ? *recipes_ : tl::builtin_recipes();
+}
+
+std::vector<tl::Tensor> KernelLaunch::bound_tensors(tl::Context& context,
+                                                    command::Index program) const {
+  std::vector<tl::Tensor> bound;
+  for (const DeviceTensor& tensor : arguments_) {
+    const Part* part = tensor->part_of(program);
+    bound.push_back(part == nullptr ? tl::Tensor()
+                                    : context.ref(part->handle.addr, part->handle.shape,
+                                                  tensor->spec.dtype, tensor->spec.name));
+  }
+  return bound;
+}
+
+void KernelLaunch::issue(command::CommandSink& sink, command::Index program) const {
+  tl::Context context(target_of(program), sink, recipes());
+  body_(context, bound_tensors(context, program));
+}
+
+namespace {
+
+KernelLaunch launch_of(const kernels::Kernel& kernel, const kernels::Parameters& parameters,
+                       const kernels::Instance& instance, const arch::TopologyConfig& topology) {
+  const std::string title = title_of(kernel, parameters, {});
+  if (instance.tiles == 0) {
+    throw InputError(
+        fmt::format("kernel {}: its Instance has 0 tiles; give at least 1", kernel.name));
+  }
+  const Grid grid{instance.grid, instance.pes};
+  DeviceMemory memory(topology);
+  return {title,         topology,
+          instance.body, memory.place(instance.tensors, pes_of(title, grid, topology.pes())),
+          grid,          instance.recipes};
+}
+
+}  // namespace
 
 Launch::Launch(const kernels::Kernel& kernel, const Settings& settings,
                const arch::TopologyConfig& topology)
     : kernel_(kernel),
       parameters_(kernel.name, kernel.parameters, settings),
-      target_(make_target(topology)),
-      instance_(kernel_.make(parameters_, target_)),
-      addresses_(place(instance_.tensors, topology.hbm.bytes)) {
-  if (instance_.tiles == 0) {
-    throw InputError(
-        fmt::format("kernel {}: its Instance has 0 tiles; give at least 1", kernel.name));
-  }
-  DryRun dry_run(instance_.tensors);
-  tl::Context context(target_, dry_run, recipes());
-  try {
-    instance_.body(context, bound_tensors(context, instance_.tensors, addresses_));
-  } catch (const tl::ScratchExhausted& error) {
-    throw InputError(fmt::format("{}: {}, or enlarge pe.tcm.scratch_bytes", title(), error.what()),
-                     error.detail());
-  } catch (const InputError& error) {
-    throw InputError(fmt::format("{}: {}", title(), error.what()), error.detail());
-  }
-  commands_ = dry_run.commands();
-  scratch_peak_bytes_ = context.scratch_peak_bytes();
-}
+      instance_(kernel_.make(parameters_, make_target(topology))),
+      launch_(launch_of(kernel_, parameters_, instance_, topology)) {}
 
-const tl::RecipeTable& Launch::recipes() const {
-  return instance_.recipes ? *instance_.recipes : tl::builtin_recipes();
-}
-
-void Launch::issue(command::CommandSink& sink) const {
-  tl::Context context(target_, sink, recipes());
-  instance_.body(context, bound_tensors(context, instance_.tensors, addresses_));
-}
-
-std::vector<command::ByteRange> Launch::inputs() const {
+std::vector<command::ByteRange> Launch::inputs(std::uint32_t pe) const {
   std::vector<command::ByteRange> ranges;
-  for (std::size_t i = 0; i < addresses_.size(); ++i) {
-    const TensorSpec& tensor = instance_.tensors[i];
-    if (tensor.direction != kernels::Direction::in) continue;
-    const command::Address begin = addresses_[i];
-    command::add_range(
-        ranges,
-        command::make_handle(0, begin, tensor.shape, tensor.dtype, command::Space::hbm).range());
+  for (const DeviceTensor& tensor : tensors()) {
+    if (tensor->spec.direction != kernels::Direction::in) continue;
+    for (const Part& part : tensor->parts) {
+      if (part.pe == pe) command::add_range(ranges, part.handle.range());
+    }
   }
   return ranges;
 }
 
 std::string Launch::title(std::string_view without) const {
-  std::string title = kernel_.name;
-  for (const auto& [name, value] : parameters_.values()) {
-    if (!value.empty() && name != without) title += fmt::format(" {}={}", name, value);
-  }
-  return title;
+  return title_of(kernel_, parameters_, without);
 }
 
 }  // namespace kernbench::runtime

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,52 +12,90 @@
 
 #include "kernels/kernel.hpp"
 #include "model/arch/config.hpp"
+#include "runtime/placement.hpp"
 #include "tlm_if/command/command_sink.hpp"
 
 namespace kernbench::runtime {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// What the compiler may know of the PE.
+/// What the compiler may know of a PE; the program ids are those of a launch with one program.
 tl::Target make_target(const arch::TopologyConfig& topology);
 
-/// HBM addresses of the tensors: in order from 0, each at the next multiple of 4096 (R3.4). Throws
-/// InputError with the list if they do not fit `hbm_bytes`.
-std::vector<command::Address> place(const std::vector<kernels::TensorSpec>& tensors,
-                                    std::uint64_t hbm_bytes);
+/// Programs per axis, and the PE of each in row-major order of the ids; no PEs: 0, 1, ..
+struct Grid {
+  std::array<command::Index, 3> programs{1, 1, 1};
+  std::vector<std::uint32_t> pes = {};
+};
 
-/// A kernel with its parameters chosen and its tensors placed, for one topology. Its commands have
+/// What a launch sends to each PE of its grid: a kernel body and its arguments. Its commands have
 /// been generated once, so that every refusal of `tl` comes before anything is simulated.
+class KernelLaunch {
+ public:
+  using Body = std::function<void(tl::Context&, const std::vector<tl::Tensor>& bound)>;
+
+  /// `title` begins messages. `recipes`: those that `body` may name; null: the built-in ones.
+  /// Throws InputError for a grid that is not on the machine, and whatever `tl` refuses.
+  KernelLaunch(std::string title, const arch::TopologyConfig& topology, Body body,
+               std::vector<DeviceTensor> arguments, Grid grid,
+               std::shared_ptr<const tl::RecipeTable> recipes = {});
+
+  /// Runs the kernel body of a program: its commands go to `sink`. Any number of times, each alike.
+  void issue(command::CommandSink& sink, command::Index program = 0) const;
+
+  const std::string& title() const { return title_; }
+  /// The PE of each program.
+  const std::vector<std::uint32_t>& pes() const { return target_.pes; }
+  const std::vector<DeviceTensor>& arguments() const { return arguments_; }
+  /// Of all programs.
+  std::uint64_t commands() const { return commands_; }
+  /// The highest of any program.
+  std::uint64_t scratch_peak_bytes() const { return scratch_peak_bytes_; }
+
+ private:
+  tl::Target target_of(command::Index program) const;
+  const tl::RecipeTable& recipes() const;
+  std::vector<tl::Tensor> bound_tensors(tl::Context& context, command::Index program) const;
+
+  std::string title_;
+  tl::Target target_;  // of program 0
+  Body body_;
+  std::vector<DeviceTensor> arguments_;
+  std::shared_ptr<const tl::RecipeTable> recipes_;
+  std::uint64_t commands_ = 0;
+  std::uint64_t scratch_peak_bytes_ = 0;
+};
+
+/// A kernel of a catalogue with its parameters chosen and its tensors placed, for one topology.
 class Launch {
  public:
   /// Throws InputError for bad parameters, tensors that do not fit, and whatever `tl` refuses.
   Launch(const kernels::Kernel& kernel, const Settings& settings,
          const arch::TopologyConfig& topology);
 
-  /// Runs the kernel body: its commands go to `sink`. Any number of times, each alike.
-  void issue(command::CommandSink& sink) const;
+  void issue(command::CommandSink& sink, command::Index program = 0) const {
+    launch_.issue(sink, program);
+  }
 
   const kernels::Kernel& kernel() const { return kernel_; }
   const kernels::Parameters& parameters() const { return parameters_; }
   const kernels::Instance& instance() const { return instance_; }
-  const std::vector<command::Address>& addresses() const { return addresses_; }
-  /// The bytes of HBM that the input tensors fill before the kernel starts.
-  std::vector<command::ByteRange> inputs() const;
-  std::uint64_t commands() const { return commands_; }
-  std::uint64_t scratch_peak_bytes() const { return scratch_peak_bytes_; }
+  const KernelLaunch& launch() const { return launch_; }
+  command::Index programs() const { return static_cast<command::Index>(launch_.pes().size()); }
+  /// In the order of the instance's tensors.
+  const std::vector<DeviceTensor>& tensors() const { return launch_.arguments(); }
+  /// The bytes of a PE's HBM that the input tensors fill before the kernel starts.
+  std::vector<command::ByteRange> inputs(std::uint32_t pe = 0) const;
+  std::uint64_t commands() const { return launch_.commands(); }
+  std::uint64_t scratch_peak_bytes() const { return launch_.scratch_peak_bytes(); }
   /// `gqa_decode variant=opt2 g=8 ..`: every parameter with its value, but for one.
   std::string title(std::string_view without = {}) const;
 
  private:
-  const tl::RecipeTable& recipes() const;
-
   kernels::Kernel kernel_;
   kernels::Parameters parameters_;
-  tl::Target target_;
   kernels::Instance instance_;
-  std::vector<command::Address> addresses_;
-  std::uint64_t commands_ = 0;
-  std::uint64_t scratch_peak_bytes_ = 0;
+  KernelLaunch launch_;
 };
 
 }  // namespace kernbench::runtime

@@ -107,6 +107,14 @@ void print_command(std::ostream& out, std::uint64_t number, const Command& comma
   if (const auto* write = std::get_if<command::DmaWriteCmd>(&command)) {
     print_transfer(out, write->src, write->dst);
   }
+  if (const auto* send = std::get_if<command::IpcqSendCmd>(&command)) {
+    fmt::print(out, "      src: {}\n      to: PE {}, channel {}\n", placed(send->src),
+               send->to.peer, send->to.channel);
+  }
+  if (const auto* recv = std::get_if<command::IpcqRecvCmd>(&command)) {
+    fmt::print(out, "      from: PE {}, channel {}\n      out: {}\n", recv->from.peer,
+               recv->from.channel, placed(recv->dst));
+  }
 }
 
 /// Prints what comes, as it comes.
@@ -150,6 +158,7 @@ class Picker : public command::CommandSink {
   void observe(std::string_view, const TensorHandle&) override {}
 
   const std::optional<Command>& picked() const { return picked_; }
+  std::uint64_t count() const { return count_; }
 
  private:
   std::uint64_t number_;
@@ -160,7 +169,7 @@ class Picker : public command::CommandSink {
 class PlanPrinter {
  public:
   PlanPrinter(std::ostream& out, const arch::TopologyConfig& topology)
-      : out_(out), topology_(topology), timing_(topology.pe), hbm_(topology.hbm) {}
+      : out_(out), topology_(topology), timing_(topology.pe), hbm_(topology.pe_slice()) {}
 
   void print(const Command& command) {
     if (std::holds_alternative<command::PeCpuOverheadCmd>(command)) {
@@ -168,8 +177,8 @@ class PlanPrinter {
       return;
     }
     const arch::Plan plan(command, topology_.pe.gemm);
-    if (plan.is_dma()) {
-      row("", plan.dma());
+    if (plan.is_transfer()) {
+      row("", plan.transfer());
       return;
     }
     for (std::int32_t i = 0; i < plan.prologue_stages(); ++i) row("prologue", plan.prologue(i));
@@ -234,9 +243,17 @@ class PlanPrinter {
                             static_cast<std::uint64_t>(stage.n));
       case arch::StageKind::math:
         return timing_.math(stage.op, stage.elements);
+      case arch::StageKind::send:
+        return slots(stage) * timing_.cycles(topology_.pe.ipcq.send_cycles);
+      case arch::StageKind::recv:
+        return slots(stage) * timing_.cycles(topology_.pe.ipcq.recv_cycles);
       default:
         return timing_.tcm(stage.bytes);
     }
+  }
+
+  std::uint64_t slots(const arch::StageSpec& stage) const {
+    return topology_.pe.ipcq.slots(stage.bytes);
   }
 
   arch::Picoseconds transfer(const arch::Slice& hbm_side) const {
@@ -278,6 +295,15 @@ class PlanPrinter {
   arch::HbmTiming hbm_;
 };
 
+/// What to add where there are several programs.
+std::string of_program(const Launch& launch, const arch::TopologyConfig& topology,
+                       command::Index program) {
+  if (launch.programs() == 1) return "";
+  return fmt::format(
+      " in {} programs; those of program {}, on {}", launch.programs(), program,
+      arch::pe_name(topology, launch.launch().pes()[static_cast<std::size_t>(program)]));
+}
+
 }  // namespace
 
 void list_kernels(std::ostream& out, const std::vector<kernels::Kernel>& kernels) {
@@ -294,25 +320,29 @@ void list_kernels(std::ostream& out, const std::vector<kernels::Kernel>& kernels
   }
 }
 
-void list_commands(std::ostream& out, const Launch& launch, const arch::TopologyConfig& topology) {
+void list_commands(std::ostream& out, const Launch& launch, const arch::TopologyConfig& topology,
+                   command::Index program) {
   const arch::CostModelConfig& cost = topology.pe.pe_cost_model;
-  fmt::print(out, "{} on {}: {} commands\n", launch.title(), topology.name, launch.commands());
+  fmt::print(out, "{} on {}: {} commands{}\n", launch.title(), topology.name, launch.commands(),
+             of_program(launch, topology, program));
   fmt::print(out, "dispatch: {} cycles a segment of at most {} bytes + {} cycles a byte\n\n",
              cost.fixed_cycles, cost.max_composite_logical_bytes, cost.cycles_per_byte.to_string());
   Lister lister(out, cost);
-  launch.issue(lister);
+  launch.issue(lister, program);
 }
 
 void list_plan(std::ostream& out, const Launch& launch, const arch::TopologyConfig& topology,
-               std::uint64_t number) {
+               std::uint64_t number, command::Index program) {
   Picker picker(number);
-  launch.issue(picker);
+  launch.issue(picker, program);
   if (!picker.picked()) {
-    throw InputError(fmt::format("--plan {}: {} has {} commands; give a number from 0 to {}",
-                                 number, launch.kernel().name, launch.commands(),
-                                 launch.commands() == 0 ? 0 : launch.commands() - 1));
+    throw InputError(fmt::format("--plan {}: {} has {} commands{}; give a number from 0 to {}",
+                                 number, launch.kernel().name, picker.count(),
+                                 launch.programs() == 1 ? "" : " in that program",
+                                 picker.count() == 0 ? 0 : picker.count() - 1));
   }
-  fmt::print(out, "{} on {}\n", launch.title(), topology.name);
+  fmt::print(out, "{} on {}{}\n", launch.title(), topology.name,
+             of_program(launch, topology, program));
   print_command(out, number, *picker.picked(), topology.pe.pe_cost_model);
   fmt::print(out, "\nstages, in the order in which they are offered for each tile:\n");
   PlanPrinter(out, topology).print(*picker.picked());

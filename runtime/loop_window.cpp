@@ -5,22 +5,25 @@
 
 namespace kernbench::runtime {
 
-const Region* LoopWindow::region() const {
-  for (const Region& region : cpu_.regions()) {
-    if (region.name == name_) return &region;
-  }
-  return nullptr;
-}
-
-// The end of a region moves to the present when one of its commands is done. Rows that have been
-// handed over by then lie in the past, so all that was beyond the old end is within the new one.
+// The end of a region moves to the present or beyond when one of its commands starts or is done.
+// Rows that have been handed over by then lie in the past, so all that was beyond the old end is
+// within the new one.
 void LoopWindow::follow_region() {
-  const Region* known = region();
-  if (known == nullptr || !known->entered) return;
+  record::Picoseconds start = 0, end = 0;
+  bool entered = false;
+  for (const PeCpu* cpu : cpus_) {
+    for (const Region& region : cpu->regions()) {
+      if (region.name != name_ || !region.entered) continue;
+      start = entered ? std::min(start, region.start_ps) : region.start_ps;
+      end = std::max(end, region.end_ps);
+      entered = true;
+    }
+  }
+  if (!entered) return;
   entered_ = true;
-  inside_.start_ps = known->start_ps;
-  if (known->end_ps == inside_.end_ps) return;
-  inside_.end_ps = known->end_ps;
+  inside_.start_ps = start;
+  if (end == inside_.end_ps) return;
+  inside_.end_ps = end;
   for (std::size_t i = 0; i < inside_.busy_ps.size(); ++i) {
     inside_.busy_ps[i] += after_.busy_ps[i];
   }
@@ -51,12 +54,22 @@ void LoopWindow::add(WindowStatistics& sums, const record::StageRecord& record,
 }
 
 void LoopWindow::record(const record::StageRecord& record) {
-  follow_region();
-  if (!entered_) return;  // what is over by now ended before the region began
-  add(inside_, record, inside_.start_ps, inside_.end_ps);
-  add(after_, record, inside_.end_ps, record.end);
+  rows_.push_back(record);
+  if (rows_.size() == kRowsAtOnce) take_rows();
 }
 
-void LoopWindow::finish(record::Picoseconds) { follow_region(); }
+// All rows lie in the past: only the end of the region that is known now decides.
+void LoopWindow::take_rows() {
+  follow_region();
+  if (entered_) {  // else what is over by now ended before the region began
+    for (const record::StageRecord& row : rows_) {
+      add(inside_, row, inside_.start_ps, inside_.end_ps);
+      add(after_, row, inside_.end_ps, row.end);
+    }
+  }
+  rows_.clear();
+}
+
+void LoopWindow::finish(record::Picoseconds) { take_rows(); }
 
 }  // namespace kernbench::runtime

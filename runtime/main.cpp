@@ -43,7 +43,7 @@ struct Options {
   std::string seed, inputs;
   OutputPaths paths;
   std::string vcd_pes, figure_window;
-  std::string plan;
+  std::string plan, program;
   std::string folder;
 };
 
@@ -77,7 +77,8 @@ std::vector<std::string> split(const std::string& list) {
 
 arch::TopologyConfig topology_of(const Binary& binary, const Options& options) {
   if (!options.topology.empty()) return arch::read_topology_file(options.topology, options.sets);
-  return arch::load_topology(binary.topology_text, binary.topology_name, options.sets);
+  return arch::load_topology(binary.topology_text, binary.topology_name, options.sets,
+                             binary.topology_includes);
 }
 
 const kernels::Kernel& kernel_of(const Binary& binary, const std::string& name) {
@@ -103,24 +104,40 @@ Settings settings_of(const std::vector<std::string>& parameters) {
   return settings;
 }
 
-/// `0,pe1` as PE indices.
-std::vector<std::uint32_t> pes_of(const std::string& list, std::uint32_t pes) {
-  std::vector<std::uint32_t> indices;
+/// `0,pe1` as PE numbers; names as in the VCD.
+std::vector<std::uint32_t> pes_of(const std::string& list, const arch::TopologyConfig& topology) {
+  std::vector<std::uint32_t> pes;
   for (const std::string& item : split(list)) {
-    const std::optional<std::uint64_t> index =
-        parse_whole(item.rfind("pe", 0) == 0 ? item.substr(2) : item);
-    if (!index || *index >= pes) {
-      throw InputError(
-          fmt::format("--vcd-pe {}: there is no PE '{}'; give a list of numbers from 0 to {}", list,
-                      item, pes - 1));
+    std::optional<std::uint64_t> number = parse_whole(item);
+    for (std::uint32_t pe = 0; pe < topology.pes() && !number; ++pe) {
+      if (item == arch::pe_name(topology, pe)) number = pe;
     }
-    if (std::find(indices.begin(), indices.end(), *index) != indices.end()) {
+    if (!number || *number >= topology.pes()) {
       throw InputError(
-          fmt::format("--vcd-pe {}: PE {} is named twice; name it once", list, *index));
+          fmt::format("--vcd-pe {}: there is no PE '{}'; give a list of numbers from 0 to {} or "
+                      "names from {} to "
+                      "{}",
+                      list, item, topology.pes() - 1, arch::pe_name(topology, 0),
+                      arch::pe_name(topology, topology.pes() - 1)));
     }
-    indices.push_back(static_cast<std::uint32_t>(*index));
+    if (std::find(pes.begin(), pes.end(), *number) != pes.end()) {
+      throw InputError(
+          fmt::format("--vcd-pe {}: PE {} is named twice; name it once", list, *number));
+    }
+    pes.push_back(static_cast<std::uint32_t>(*number));
   }
-  return indices;
+  return pes;
+}
+
+command::Index program_of(const Options& options, const Launch& launch) {
+  if (options.program.empty()) return 0;
+  const std::uint64_t program = whole_number("--program", options.program);
+  if (program >= static_cast<std::uint64_t>(launch.programs())) {
+    throw InputError(fmt::format("--program {}: {} has {} program{}; give a number from 0 to {}",
+                                 program, launch.title(), launch.programs(),
+                                 launch.programs() == 1 ? "" : "s", launch.programs() - 1));
+  }
+  return static_cast<command::Index>(program);
 }
 
 /// `1000:1500` in ns.
@@ -218,12 +235,12 @@ constexpr std::size_t kMaxHazardLines = 50;
 
 /// Tells on stderr of hazards: the first on a line complete by itself, then the others.
 void print_hazards(const Binary& binary, const RunResult& result) {
-  const record::HazardFindings& found = *result.hazards;
-  const std::vector<std::string> lines = record::lines_of(found);
+  const HazardReport& found = *result.hazards;
+  const std::vector<std::string>& lines = found.lines;
   fmt::print(std::cerr, "{}: {}: {} hazard{}: {}; {}\n", binary.name, result.launch->title(),
              lines.size(), lines.size() == 1 ? "" : "s", lines.front(),
-             found.races.empty() ? "fill or load it first"
-                                 : "let the later wait for the earlier, or give it other bytes");
+             found.races == 0 ? "fill or load it first"
+                              : "let the later wait for the earlier, or give it other bytes");
   const std::size_t shown = std::min(lines.size(), kMaxHazardLines);
   for (std::size_t i = 1; i < shown; ++i) fmt::print(std::cerr, "  {}\n", lines[i]);
   if (lines.size() > shown) {
@@ -236,7 +253,7 @@ void print_hazards(const Binary& binary, const RunResult& result) {
 int verdict(const Binary& binary, const std::vector<RunResult>& results) {
   int code = kDone;
   for (const RunResult& result : results) {
-    if (!result.hazards || result.hazards->size() == 0) continue;
+    if (!result.hazards || result.hazards->lines.empty()) continue;
     print_hazards(binary, result);
     code = kFailed;
   }
@@ -277,12 +294,13 @@ int run_command(const Binary& binary, const Options& options) {
   request.check_hazards = options.check_hazards;
   request.paths = options.paths;
   if (!options.vcd_pes.empty()) {
-    request.vcd_pes =
-        pes_of(options.vcd_pes, topology.sips * topology.cubes_per_sip * topology.pes_per_cube);
+    request.vcd_pes = pes_of(options.vcd_pes, topology);
   }
   if (!options.figure_window.empty()) request.figure_window = window_of(options.figure_window);
   const std::vector<RunResult> results = simulate(topology, binary.memory, {request});
   fmt::print("{} on {}\n\n{}", launch.title(), topology.name, summary_table(results, {"run"}));
+  const std::string phases = phase_table(results[0]);
+  if (!phases.empty()) fmt::print("\n{}", phases);
   print_other_errors(results[0]);
   fmt::print("\n{}\n", bound_by(results[0]));
   fmt::print("host: {:.3f} s, {:.0f} stages/s\n", results[0].wall_s, results[0].stages_per_s);
@@ -382,10 +400,11 @@ int compare_command(const Binary& binary, const Options& options) {
 int commands_command(const Binary& binary, const Options& options) {
   const arch::TopologyConfig topology = topology_of(binary, options);
   const Launch launch(kernel_of(binary, options.kernel), settings_of(options.parameters), topology);
+  const command::Index program = program_of(options, launch);
   if (options.plan.empty()) {
-    list_commands(std::cout, launch, topology);
+    list_commands(std::cout, launch, topology, program);
   } else {
-    list_plan(std::cout, launch, topology, whole_number("--plan", options.plan));
+    list_plan(std::cout, launch, topology, whole_number("--plan", options.plan), program);
   }
   return kDone;
 }
@@ -433,6 +452,7 @@ class CommandLine {
     add_kernel_arguments(commands);
     add_topology_options(commands);
     commands->add_option("--plan", options_.plan, "The stages of the command of that number");
+    commands->add_option("--program", options_.program, "Of the program of that number (0)");
 
     CLI::App* run = add("run", "Simulate a kernel", run_command);
     add_kernel_arguments(run);
@@ -442,7 +462,7 @@ class CommandLine {
     run->add_option("--outputs", options_.paths.outputs, "Write the results (safetensors)");
     run->add_option("--op-log", options_.paths.op_log, "Write a row a stage (CSV)");
     run->add_option("--vcd", options_.paths.vcd, "Write a waveform (VCD)");
-    run->add_option("--vcd-pe", options_.vcd_pes, "PEs in the waveform, as in 0,1 or pe0 (0)");
+    run->add_option("--vcd-pe", options_.vcd_pes, "PEs in the waveform, as in 0,5 or pe0 (all)");
     run->add_option("--trace", options_.paths.trace, "Write a timeline for Perfetto (JSON)");
     run->add_option("--figure", options_.paths.figure, "Write a chart of the stages (SVG)");
     run->add_option("--figure-window", options_.figure_window,

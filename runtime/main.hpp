@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/kernel.hpp"
+#include "model/arch/topology_file.hpp"
 #include "runtime/design.hpp"
 
 namespace kernbench::runtime {
@@ -17,6 +18,7 @@ struct Binary {
   std::vector<kernels::Kernel> kernels;
   /// A memory instead of the embedded one; empty: EmbeddedHbm.
   MemoryFactory memory = {};
+  arch::TopologyIncludes topology_includes = {};  ///< files that the topology includes
 };
 
 /// The whole command line. Returns the exit code (R11.1): 0 done and within tolerance, 1 simulation

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <numeric>
 
 #include "model/record/op_log.hpp"
 #include "model/record/trace.hpp"
@@ -18,16 +19,20 @@ namespace {
 class Outputs {
  public:
   Outputs(const RunRequest& request, const arch::TopologyConfig& topology) : rows_(request.rows) {
-    const arch::DmaConfig& dma = topology.pe.dma;
     const OutputPaths& paths = request.paths;
     if (!paths.op_log.empty()) op_log_.emplace(paths.op_log);
     if (!paths.vcd.empty()) {
-      vcd_.emplace(paths.vcd, request.vcd_pes, dma.read_channels, dma.write_channels);
+      std::vector<std::uint32_t> shown = request.vcd_pes;
+      if (shown.empty()) {
+        shown.resize(topology.pes());
+        std::iota(shown.begin(), shown.end(), 0);
+      }
+      vcd_.emplace(paths.vcd, topology, std::move(shown));
     }
-    if (!paths.trace.empty()) trace_.emplace(paths.trace);
+    if (!paths.trace.empty()) trace_.emplace(paths.trace, topology);
     if (!paths.figure.empty()) {
       figure_.emplace(paths.figure, fmt::format("{} on {}", request.launch->title(), topology.name),
-                      request.figure_window);
+                      request.figure_window, topology);
     }
     if (!paths.summary.empty()) summary_.emplace(paths.summary);
     if (!paths.outputs.empty()) tensors_.emplace(paths.outputs);
@@ -65,62 +70,41 @@ struct Run {
       const MemoryFactory& memory, const RunRequest& run_request)
       : request(run_request),
         outputs(run_request, topology),
-        design(name, topology, *run_request.launch,
-               run_request.inputs ? &*run_request.inputs : nullptr, memory),
-        loop(design.pe.cpu, kLoopRegion) {
-    design.recorder.add_sink(loop);
-    if (request.check_hazards) {
-      hazards.emplace(topology.pe.gemm);
-      hazards->set_inputs(request.launch->inputs());
-      design.pe.set_hazard_checker(&*hazards);
+        design(name, topology,
+               {run_request.inputs.has_value(), memory, run_request.reverse_creation}) {
+    const KernelLaunch& launch = request.launch->launch();
+    design.launch(launch);
+    if (request.inputs) {
+      for (const DeviceTensor& tensor : launch.arguments()) {
+        if (tensor->spec.direction != kernels::Direction::in) continue;
+        design.write(tensor, request.inputs->at(tensor->spec.name));
+      }
     }
+    std::vector<const PeCpu*> cpus;
+    for (const std::uint32_t number : launch.pes()) {
+      Pe& pe = design.machine.pe(number);
+      cpus.push_back(&pe.cpu);
+      if (!request.check_hazards) continue;
+      hazards.push_back(std::make_unique<record::HazardChecker>(topology.pe.gemm));
+      hazards.back()->set_inputs(request.launch->inputs(number));
+      pe.set_hazard_checker(hazards.back().get());
+    }
+    loop.emplace(std::move(cpus), kLoopRegion);
+    design.recorder.add_sink(*loop);
     outputs.attach(design.recorder);
   }
 
   const RunRequest& request;
   Outputs outputs;
   Design design;
-  LoopWindow loop;
-  std::optional<record::HazardChecker> hazards;
+  std::optional<LoopWindow> loop;
+  std::vector<std::unique_ptr<record::HazardChecker>> hazards;  // by program
 };
-
-void check_ended(const Run& run) {
-  if (const std::exception_ptr failure = run.design.pe.cpu.failure()) {
-    std::rethrow_exception(failure);
-  }
-  if (run.design.pe.idle()) return;
-  std::string detail;
-  for (const std::string& line : run.design.pe.waiting()) detail += line + '\n';
-  throw SimulationError(
-      fmt::format("{} stopped at {} ns with work in flight: nothing is left that could go on; "
-                  "see below who waits for what, and check the memory behind the PE",
-                  run.request.launch->title(), nanoseconds(TimeBase().now())),
-      detail);
-}
-
-bool ended(const Run& run) {
-  return run.design.pe.idle() || run.design.pe.cpu.failure() != nullptr;
-}
-
-/// Until every run has ended or nothing can go on. A memory with a clock never runs out of events,
-/// so the runs are looked at after slices of time, few of them however long a run is.
-void run_all(const std::vector<std::unique_ptr<Run>>& runs) {
-  const sc_core::sc_time longest(1, sc_core::SC_MS);
-  sc_core::sc_time slice(1, sc_core::SC_US);
-  const auto all_ended = [&] {
-    return std::all_of(runs.begin(), runs.end(), [](const auto& run) { return ended(*run); });
-  };
-  do {
-    sc_core::sc_start(slice, sc_core::SC_EXIT_ON_STARVATION);
-    slice = std::min(slice + slice, longest);
-  } while (!all_ended() && sc_core::sc_pending_activity() &&
-           sc_core::sc_get_status() != sc_core::SC_STOPPED);
-}
 
 /// Completes what the recorder feeds. Returns why the run has no figure, if one was wanted.
 std::string finish(Run& run) {
   try {
-    run.design.recorder.finish(run.design.pe.cpu.last_done_ps());
+    run.design.recorder.finish(run.design.last_done_ps());
   } catch (const record::FigureRefused& error) {
     return error.what();
   }
@@ -137,37 +121,111 @@ WindowStatistics whole_run(const record::PeStatistics& statistics, std::uint64_t
   return window;
 }
 
+void add(record::PeStatistics& sum, const record::PeStatistics& pe) {
+  for (std::size_t i = 0; i < sum.engines.size(); ++i) {
+    sum.engines[i].busy_ps += pe.engines[i].busy_ps;
+    sum.engines[i].stages += pe.engines[i].stages;
+    sum.engines[i].bytes += pe.engines[i].bytes;
+    sum.engines[i].elements += pe.engines[i].elements;
+  }
+  sum.stalls.queue_ps += pe.stalls.queue_ps;
+  sum.stalls.admit_ps += pe.stalls.admit_ps;
+  sum.stalls.await_ps += pe.stalls.await_ps;
+  sum.ipcq.sent_slots += pe.ipcq.sent_slots;
+  sum.ipcq.sent_bytes += pe.ipcq.sent_bytes;
+  sum.ipcq.received_slots += pe.ipcq.received_slots;
+  sum.ipcq.received_bytes += pe.ipcq.received_bytes;
+  sum.hbm_read_bytes += pe.hbm_read_bytes;
+  sum.hbm_write_bytes += pe.hbm_write_bytes;
+  sum.rows += pe.rows;
+}
+
+/// One phase a name, from the first start to the last end on any PE.
+void add(std::vector<Phase>& phases, const Region& region, const record::RegionStatistics& work) {
+  if (!region.entered) return;
+  auto phase = std::find_if(phases.begin(), phases.end(),
+                            [&](const Phase& known) { return known.name == region.name; });
+  if (phase == phases.end()) {
+    phase = phases.insert(phases.end(), Phase{region.name});
+    phase->start_ps = region.start_ps;
+  }
+  phase->start_ps = std::min(phase->start_ps, region.start_ps);
+  phase->end_ps = std::max(phase->end_ps, region.end_ps);
+  phase->commands += region.commands;
+  phase->segments += region.segments;
+  phase->logical_bytes += region.logical_bytes;
+  ++phase->pes;
+  phase->entries = std::max(phase->entries, region.entries);
+  phase->total_ps += region.total_ps;
+  phase->longest_ps = std::max(phase->longest_ps, region.total_ps);
+  for (std::size_t i = 0; i < work.busy_ps.size(); ++i) phase->work.busy_ps[i] += work.busy_ps[i];
+  phase->work.await_ps += work.await_ps;
+  phase->work.hbm_bytes += work.hbm_bytes;
+}
+
+HazardReport hazards_of(const Run& run, const arch::TopologyConfig& topology) {
+  HazardReport report;
+  const std::vector<std::uint32_t>& pes = run.request.launch->launch().pes();
+  for (std::size_t i = 0; i < run.hazards.size(); ++i) {
+    const record::HazardFindings found = run.hazards[i]->findings();
+    report.races += found.races.size();
+    report.uninitialized_reads += found.uninitialized_reads.size();
+    for (const std::string& line : record::lines_of(found)) {
+      report.lines.push_back(
+          pes.size() == 1 ? line : fmt::format("{}: {}", arch::pe_name(topology, pes[i]), line));
+    }
+  }
+  return report;
+}
+
 RunResult result_of(Run& run, const arch::TopologyConfig& topology) {
-  const PeCpu& cpu = run.design.pe.cpu;
+  const KernelLaunch& launch = run.request.launch->launch();
   const arch::CostModelConfig& cost = topology.pe.pe_cost_model;
+  const auto cycles = [&](std::uint64_t segments, std::uint64_t bytes) {
+    return arch::dispatch_cycles(cost, segments, bytes);
+  };
   RunResult result;
   result.launch = run.request.launch;
   result.topology = topology.name;
   result.read_channels = topology.pe.dma.read_channels;
   result.write_channels = topology.pe.dma.write_channels;
-  result.sim_time_ps = cpu.last_done_ps();
-  result.totals = cpu.totals();
-  result.dispatch_cycles =
-      arch::dispatch_cycles(cost, result.totals.segments, result.totals.logical_bytes).to_double();
-  result.regions = cpu.regions();
+  result.sim_time_ps = run.design.last_done_ps();
+  result.pes = static_cast<std::uint32_t>(launch.pes().size());
+  result.links = run.design.machine.links();
+  const auto& pes = run.design.recorder.statistics().pes();
+  for (const std::uint32_t number : launch.pes()) {
+    const PeCpu& cpu = run.design.machine.pe(number).cpu;
+    result.totals.commands += cpu.totals().commands;
+    result.totals.segments += cpu.totals().segments;
+    result.totals.logical_bytes += cpu.totals().logical_bytes;
+    PeResult of_pe{number, arch::pe_name(topology, number), cpu.last_done_ps(), {}};
+    if (number < pes.size()) of_pe.statistics = pes[number];
+    add(result.statistics, of_pe.statistics);
+    std::vector<record::RegionStatistics> work = of_pe.statistics.regions;
+    work.resize(cpu.regions().size());
+    for (std::size_t i = 0; i < work.size(); ++i) add(result.phases, cpu.regions()[i], work[i]);
+    result.per_pe.push_back(std::move(of_pe));
+  }
+  arch::Rational loop_cycles = cycles(result.totals.segments, result.totals.logical_bytes);
+  result.dispatch_cycles = loop_cycles.to_double();
   // R13.1: inside the loop; of a kernel without one, all.
-  arch::Rational cycles =
-      arch::dispatch_cycles(cost, result.totals.segments, result.totals.logical_bytes);
-  for (const Region& region : result.regions) {
-    if (region.name == kLoopRegion && region.entered) {
-      cycles = arch::dispatch_cycles(cost, region.segments, region.logical_bytes);
-    }
+  for (const Phase& phase : result.phases) {
+    if (phase.name == kLoopRegion) loop_cycles = cycles(phase.segments, phase.logical_bytes);
   }
   result.dispatch_cycles_per_tile =
-      (cycles / arch::Rational(run.request.launch->instance().tiles)).to_double();
-  const auto& pes = run.design.recorder.statistics().pes();
-  if (!pes.empty()) result.statistics = pes[0];
-  result.window_is_loop = run.loop.entered();
-  result.window = result.window_is_loop ? run.loop.statistics()
+      (loop_cycles / arch::Rational(run.request.launch->instance().tiles)).to_double();
+  result.window_is_loop = run.loop->entered();
+  result.window = result.window_is_loop ? run.loop->statistics()
                                         : whole_run(result.statistics, result.sim_time_ps);
-  if (run.hazards) result.hazards = run.hazards->findings();
+  if (run.request.check_hazards) result.hazards = hazards_of(run, topology);
   if (run.request.inputs) {
-    result.results = run.design.results();
+    result.results = run.design.observed();
+    for (const DeviceTensor& tensor : launch.arguments()) {
+      const kernels::TensorSpec& spec = tensor->spec;
+      if (spec.direction != kernels::Direction::out) continue;
+      result.results[spec.name] = {file_dtype(spec.dtype), spec.file_shape,
+                                   run.design.read(tensor)};
+    }
     if (const auto& reference = run.request.launch->instance().reference) {
       result.numerics = check_numerics(reference(*run.request.inputs), result.results);
     }
@@ -185,11 +243,12 @@ std::vector<RunResult> simulate(const arch::TopologyConfig& topology, const Memo
         requests.size() == 1 ? topology.name : fmt::format("{}_{}", topology.name, runs.size() + 1);
     runs.push_back(std::make_unique<Run>(name.c_str(), topology, memory, request));
   }
+  std::vector<Watched> watched;
+  for (const auto& run : runs) watched.push_back({&run->design, run->request.launch->title()});
   const auto begin = std::chrono::steady_clock::now();
-  run_all(runs);
+  run_to_end(watched, static_cast<bool>(memory));
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
 
-  for (const auto& run : runs) check_ended(*run);
   std::uint64_t rows = 0;
   std::vector<std::string> refused_figures;
   for (const auto& run : runs) {

@@ -16,9 +16,18 @@ using nlohmann::ordered_json;
 
 constexpr double kBoundShare = 0.8;
 
-/// The engines that work, in the order of the data flow.
-constexpr std::array<Engine, 6> kWorkers{Engine::cpu, Engine::dma_rd, Engine::dma_wr,
-                                         Engine::tcm, Engine::gemm,   Engine::math};
+/// The engines that work, in the order of the data flow; the last only with other PEs.
+constexpr std::array<Engine, 7> kWorkers{Engine::cpu,  Engine::dma_rd, Engine::dma_wr, Engine::tcm,
+                                         Engine::gemm, Engine::math,   Engine::ipcq};
+
+std::vector<Engine> workers(const RunResult& result) {
+  return {kWorkers.begin(), result.pes > 1 ? kWorkers.end() : kWorkers.end() - 1};
+}
+
+bool several_pes(const std::vector<RunResult>& results) {
+  return std::any_of(results.begin(), results.end(),
+                     [](const RunResult& result) { return result.pes > 1; });
+}
 
 std::uint32_t servers(const RunResult& result, Engine engine) {
   if (engine == Engine::dma_rd) return result.read_channels;
@@ -30,8 +39,10 @@ std::uint64_t busy_in_window(const RunResult& result, Engine engine) {
   return result.window.busy_ps[static_cast<std::size_t>(engine)];
 }
 
+/// Of a time summed over the PEs: the mean share.
 double share_of_window(const RunResult& result, std::uint64_t ps) {
-  return ratio(static_cast<double>(ps), static_cast<double>(result.window.length_ps()));
+  return ratio(static_cast<double>(ps), static_cast<double>(result.window.length_ps())) /
+         result.pes;
 }
 
 double busy_share(const RunResult& result, Engine engine) {
@@ -63,9 +74,9 @@ ordered_json parameters_json(const Launch& launch) {
   return json;
 }
 
-const Region* loop_of(const RunResult& result) {
-  for (const Region& region : result.regions) {
-    if (region.name == kLoopRegion && region.entered) return &region;
+const Phase* loop_of(const RunResult& result) {
+  for (const Phase& phase : result.phases) {
+    if (phase.name == kLoopRegion) return &phase;
   }
   return nullptr;
 }
@@ -116,14 +127,16 @@ void add_window_rows(Table& table, const std::vector<RunResult>& results) {
   const std::string within = loops  ? "in the loop"
                              : runs ? "in the run"
                                     : "in the loop, or the run that has none";
-  table.title(fmt::format("busy {} (share; ns)", within));
+  const char* const of_pes = several_pes(results) ? ", mean of the PEs; ns, sum" : "; ns";
+  table.title(fmt::format("busy {} (share{})", within, of_pes));
   for (const Engine engine : kWorkers) {
+    if (engine == Engine::ipcq && !several_pes(results)) continue;
     table.row(fmt::format("  {}", to_string(engine)), results, [&](const RunResult& result) {
       return fmt::format("{}; {}", percent(busy_share(result, engine)),
                          nanoseconds(busy_in_window(result, engine)));
     });
   }
-  table.title(fmt::format("waits {} (share; ns)", within));
+  table.title(fmt::format("waits {} (share{})", within, of_pes));
   const auto waits = [&](const char* head, auto cause) {
     table.row(head, results, [&](const RunResult& result) {
       const std::uint64_t ps = result.window.stalls.*cause;
@@ -166,9 +179,78 @@ void add_hazard_row(Table& table, const std::vector<RunResult>& results) {
   }
   table.row("hazards: races; reads of unwritten bytes", results, [](const RunResult& result) {
     if (!result.hazards) return std::string("not checked");
-    return fmt::format("{}; {}", result.hazards->races.size(),
-                       result.hazards->uninitialized_reads.size());
+    return fmt::format("{}; {}", result.hazards->races, result.hazards->uninitialized_reads);
   });
+}
+
+bool has_phases(const RunResult& result) {
+  return result.phases.size() > 1 || (result.pes > 1 && !result.phases.empty());
+}
+
+/// The busiest link of the machine.
+const LinkStatistics* busiest_link(const RunResult& result) {
+  const auto busiest = std::max_element(
+      result.links.begin(), result.links.end(),
+      [](const LinkStatistics& x, const LinkStatistics& y) { return x.busy_ps < y.busy_ps; });
+  return busiest == result.links.end() || busiest->busy_ps == 0 ? nullptr : &*busiest;
+}
+
+void add_link_rows(Table& table, const std::vector<RunResult>& results) {
+  if (!several_pes(results)) return;
+  table.row("bytes sent to other PEs", results, [](const RunResult& result) {
+    return fmt::format("{}", result.statistics.ipcq.sent_bytes);
+  });
+  table.row("busiest link", results, [](const RunResult& result) {
+    const LinkStatistics* link = busiest_link(result);
+    if (link == nullptr) return std::string("none");
+    return fmt::format("{} {}", link->name,
+                       percent(ratio(static_cast<double>(link->busy_ps),
+                                     static_cast<double>(result.sim_time_ps))));
+  });
+}
+
+ordered_json engines_json(const RunResult& result, const record::PeStatistics& statistics) {
+  ordered_json engines = ordered_json::object();
+  for (const Engine engine : workers(result)) {
+    const record::EngineStatistics& sums = statistics.engines[static_cast<std::size_t>(engine)];
+    engines[std::string(to_string(engine))] = {{"busy_ps", sums.busy_ps},
+                                               {"stages", sums.stages},
+                                               {"bytes", sums.bytes},
+                                               {"elements", sums.elements}};
+  }
+  return engines;
+}
+
+ordered_json stalls_json(const record::StallStatistics& stalls) {
+  return {
+      {"queue_ps", stalls.queue_ps}, {"admit_ps", stalls.admit_ps}, {"await_ps", stalls.await_ps}};
+}
+
+/// Of a run on several PEs: messages, and what each PE and link has done.
+void add_machine_json(ordered_json& json, const RunResult& result) {
+  json["pes"] = result.pes;
+  const record::IpcqStatistics& ipcq = result.statistics.ipcq;
+  json["messages"] = {{"sent_slots", ipcq.sent_slots},
+                      {"sent_bytes", ipcq.sent_bytes},
+                      {"received_slots", ipcq.received_slots},
+                      {"received_bytes", ipcq.received_bytes}};
+  ordered_json per_pe = ordered_json::object();
+  for (const PeResult& pe : result.per_pe) {
+    per_pe[pe.name] = {{"pe", pe.pe},
+                       {"done_ps", pe.done_ps},
+                       {"engines", engines_json(result, pe.statistics)},
+                       {"stalls", stalls_json(pe.statistics.stalls)}};
+  }
+  json["per_pe"] = std::move(per_pe);
+  ordered_json links = ordered_json::object();
+  for (const LinkStatistics& link : result.links) {
+    if (link.packets == 0) continue;
+    links[link.name] = {{"packets", link.packets},
+                        {"bytes_in", link.bytes_in},
+                        {"bytes_out", link.bytes_out},
+                        {"busy_ps", link.busy_ps}};
+  }
+  json["links"] = std::move(links);
 }
 
 /// The same bits: tells 0 from -0, and takes a NaN for itself.
@@ -216,23 +298,24 @@ ordered_json summary_json(const RunResult& result) {
   json["logical_bytes"] = result.totals.logical_bytes;
   json["dispatch_cycles"] = result.dispatch_cycles;
   json["dispatch_cycles_per_tile"] = result.dispatch_cycles_per_tile;
-  ordered_json engines = ordered_json::object();
-  for (const Engine engine : kWorkers) {
-    const record::EngineStatistics& sums =
-        result.statistics.engines[static_cast<std::size_t>(engine)];
-    engines[std::string(to_string(engine))] = {{"busy_ps", sums.busy_ps},
-                                               {"stages", sums.stages},
-                                               {"bytes", sums.bytes},
-                                               {"elements", sums.elements}};
-  }
-  json["engines"] = std::move(engines);
-  json["stalls"] = {{"queue_ps", result.statistics.stalls.queue_ps},
-                    {"admit_ps", result.statistics.stalls.admit_ps},
-                    {"await_ps", result.statistics.stalls.await_ps}};
+  json["engines"] = engines_json(result, result.statistics);
+  json["stalls"] = stalls_json(result.statistics.stalls);
   ordered_json regions = ordered_json::object();
-  for (const Region& region : result.regions) {
-    if (!region.entered) continue;
-    regions[region.name] = {{"start_ps", region.start_ps}, {"end_ps", region.end_ps}};
+  for (const Phase& phase : result.phases) {
+    ordered_json& region = regions[phase.name];
+    region = {{"start_ps", phase.start_ps}, {"end_ps", phase.end_ps}};
+    if (result.pes == 1) continue;
+    region["pes"] = phase.pes;
+    region["entries"] = phase.entries;
+    region["total_ps"] = phase.total_ps;
+    region["longest_ps"] = phase.longest_ps;
+    ordered_json busy = ordered_json::object();
+    for (const Engine engine : workers(result)) {
+      busy[std::string(to_string(engine))] = phase.work.busy_ps[static_cast<std::size_t>(engine)];
+    }
+    region["busy_ps"] = std::move(busy);
+    region["await_ps"] = phase.work.await_ps;
+    region["hbm_bytes"] = phase.work.hbm_bytes;
   }
   json["regions"] = std::move(regions);
   json["hbm"] = {{"read_bytes", result.statistics.hbm_read_bytes},
@@ -247,9 +330,10 @@ ordered_json summary_json(const RunResult& result) {
   }
   json["tcm"] = {{"scratch_peak_bytes", result.launch->scratch_peak_bytes()}};
   if (result.hazards) {
-    json["hazards"] = {{"races", result.hazards->races.size()},
-                       {"uninitialized_reads", result.hazards->uninitialized_reads.size()}};
+    json["hazards"] = {{"races", result.hazards->races},
+                       {"uninitialized_reads", result.hazards->uninitialized_reads}};
   }
+  if (result.pes > 1) add_machine_json(json, result);
   json["host"] = {{"wall_s", result.wall_s}, {"stages_per_s", result.stages_per_s}};
   return json;
 }
@@ -267,9 +351,10 @@ ordered_json comparison_json(const std::vector<RunResult>& results) {
 }
 
 std::string bound_by(const RunResult& result) {
-  const Engine busiest = *std::max_element(
-      kWorkers.begin(), kWorkers.end(),
-      [&](Engine x, Engine y) { return busy_share(result, x) < busy_share(result, y); });
+  const std::vector<Engine> engines = workers(result);
+  const Engine busiest = *std::max_element(engines.begin(), engines.end(), [&](Engine x, Engine y) {
+    return busy_share(result, x) < busy_share(result, y);
+  });
   const std::string_view window = window_name(result);
   const std::string_view name = busiest == Engine::cpu ? "cpu dispatch" : to_string(busiest);
   const double share = busy_share(result, busiest);
@@ -284,14 +369,44 @@ std::string bound_by(const RunResult& result) {
       stalled(result.window.stalls.admit_ps), stalled(result.window.stalls.queue_ps));
 }
 
+std::string phase_table(const RunResult& result) {
+  if (!has_phases(result)) return {};
+  std::vector<std::string> heads{"entries", "longest, ns", "of the run", "mean, ns", "HBM GB/s"};
+  for (const Engine engine : workers(result)) heads.emplace_back(to_string(engine));
+  heads.emplace_back("await");
+  Table table;
+  table.row("phase", heads);
+  for (const Phase& phase : result.phases) {
+    const auto total = static_cast<double>(phase.total_ps);
+    std::vector<std::string> cells{
+        fmt::format("{}", phase.entries), nanoseconds(phase.longest_ps),
+        percent(
+            ratio(static_cast<double>(phase.longest_ps), static_cast<double>(result.sim_time_ps))),
+        nanoseconds(phase.total_ps / phase.pes),
+        // Of a PE: bytes a ps are 1000 GB/s.
+        fmt::format("{:.1f}", 1000 * ratio(static_cast<double>(phase.work.hbm_bytes), total))};
+    for (const Engine engine : workers(result)) {
+      const auto busy = static_cast<double>(phase.work.busy_ps[static_cast<std::size_t>(engine)]);
+      cells.push_back(percent(ratio(busy, total) / servers(result, engine)));
+    }
+    cells.push_back(percent(ratio(static_cast<double>(phase.work.await_ps), total)));
+    table.row(phase.name, cells);
+  }
+  return table.text();
+}
+
 std::string summary_table(const std::vector<RunResult>& results,
                           const std::vector<std::string>& labels) {
   Table table;
   table.row("", labels);
   table.row("simulated time, ns", results,
             [](const RunResult& result) { return nanoseconds(result.sim_time_ps); });
+  if (several_pes(results)) {
+    table.row("programs, each on a PE", results,
+              [](const RunResult& result) { return fmt::format("{}", result.pes); });
+  }
   table.row("loop time, ns", results, [](const RunResult& result) {
-    const Region* loop = loop_of(result);
+    const Phase* loop = loop_of(result);
     return loop == nullptr ? std::string("no loop") : nanoseconds(loop->end_ps - loop->start_ps);
   });
   table.row("tiles", results, [](const RunResult& result) {
@@ -315,6 +430,7 @@ std::string summary_table(const std::vector<RunResult>& results,
   table.row("TCM scratch bytes, peak", results, [](const RunResult& result) {
     return fmt::format("{}", result.launch->scratch_peak_bytes());
   });
+  add_link_rows(table, results);
   add_window_rows(table, results);
   add_numerics_rows(table, results);
   add_hazard_row(table, results);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "model/arch/config.hpp"
+#include "model/fabric.hpp"
 #include "model/pe_cpu.hpp"
-#include "model/record/hazards.hpp"
 #include "model/record/statistics.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/loop_window.hpp"
@@ -19,6 +19,35 @@ namespace kernbench::runtime {
 /// The region that totals and bounds are about (R13.1).
 inline constexpr char kLoopRegion[] = "loop";
 
+/// A region of the kernel (R13.1) over all PEs that entered it: from the first start to the last
+/// end.
+struct Phase {
+  std::string name;
+  std::uint64_t start_ps = 0;
+  std::uint64_t end_ps = 0;
+  std::uint64_t commands = 0;  ///< of all PEs, as the next two
+  std::uint64_t segments = 0;
+  std::uint64_t logical_bytes = 0;
+  std::uint32_t pes = 0;               ///< that entered it
+  std::uint64_t entries = 0;           ///< most often entered by a PE
+  std::uint64_t total_ps = 0;          ///< spent in it, summed over its entries and PEs
+  std::uint64_t longest_ps = 0;        ///< spent in it by one PE, at most
+  record::RegionStatistics work = {};  ///< summed over the PEs
+};
+
+struct PeResult {
+  std::uint32_t pe = 0;
+  std::string name;
+  std::uint64_t done_ps = 0;
+  record::PeStatistics statistics;
+};
+
+struct HazardReport {
+  std::size_t races = 0;
+  std::size_t uninitialized_reads = 0;
+  std::vector<std::string> lines;  ///< one a finding, PE by PE
+};
+
 /// What is known of a run that came to its end.
 struct RunResult {
   const Launch* launch = nullptr;
@@ -28,13 +57,16 @@ struct RunResult {
   DispatchTotals totals;
   double dispatch_cycles = 0;  ///< unrounded (R6.1), as is the next
   double dispatch_cycles_per_tile = 0;
-  record::PeStatistics statistics;
-  std::vector<Region> regions;
+  std::uint32_t pes = 1;            ///< with a program; sums are over these
+  record::PeStatistics statistics;  ///< summed
+  std::vector<PeResult> per_pe;     ///< by program
+  std::vector<Phase> phases;        ///< in the order in which a program enters them
+  std::vector<LinkStatistics> links;
   WindowStatistics window;  ///< of the loop, or of the run if it has none
   bool window_is_loop = false;
   FileTensors results;  ///< with data
   std::optional<NumericsCheck> numerics;
-  std::optional<record::HazardFindings> hazards;  ///< if they were looked for
+  std::optional<HazardReport> hazards;  ///< if they were looked for
   std::string refused_figure;  ///< why there is none although it was wanted; empty: no fault
   double wall_s = 0;           ///< of the simulation, together with those that ran beside it
   double stages_per_s = 0;
@@ -48,6 +80,11 @@ nlohmann::ordered_json comparison_json(const std::vector<RunResult>& results);
 /// What limits the run: the engine with the largest busy share of the window, if that is at least
 /// 80 %; else that commands wait for each other.
 std::string bound_by(const RunResult& result);
+
+/// A row for each region of the kernel: how often a PE entered it, the time in it of the PE that is
+/// longest in it and of the mean, and of that mean the HBM traffic, the busy shares of the engines
+/// for its commands, and the kernel's waits. Empty if there is one region on one PE.
+std::string phase_table(const RunResult& result);
 
 /// A table, a run a column, headed by `labels`.
 std::string summary_table(const std::vector<RunResult>& results,

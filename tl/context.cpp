@@ -145,6 +145,34 @@ void Context::store(const Tensor& dst, const Tensor& src) {
   issue(command);
 }
 
+command::IpcqChannel Context::ipcq_channel(const char* name, Index peer, Index channel) const {
+  if (peer < 0 || peer >= programs() || peer == program()) {
+    throw InputError(fmt::format(
+        "{}: there is no program {} for program {} of {} to talk to; give another one in [0, {}]",
+        name, peer, program(), programs(), programs() - 1));
+  }
+  if (channel < 0 || channel >= static_cast<Index>(target_.ipcq_channels)) {
+    throw InputError(
+        fmt::format("{}: channel {} does not exist; give one in [0, {}], or raise pe.ipcq.channels",
+                    name, channel, target_.ipcq_channels - 1));
+  }
+  return {target_.pes[static_cast<std::size_t>(peer)], static_cast<std::uint32_t>(channel)};
+}
+
+void Context::send(Index dst, const Tensor& src, Index channel) {
+  const command::IpcqSendCmd command{own(src, "send", "source"),
+                                     ipcq_channel("send", dst, channel)};
+  Validation(target_, scratch_, next_id_).check(command);
+  issue(command);
+}
+
+void Context::recv(Index src, const Tensor& out, Index channel) {
+  const command::IpcqRecvCmd command{own(out, "recv", "destination"),
+                                     ipcq_channel("recv", src, channel)};
+  Validation(target_, scratch_, next_id_).check(command);
+  issue(command);
+}
+
 Tensor Context::empty(const Shape& shape, DType dtype, CallSite site) {
   return allocate(shape, dtype, {}, site);
 }

@@ -57,6 +57,12 @@ class Context {
   void load(const Tensor& src, const Tensor& out);
   /// TCM -> HBM (DmaWriteCmd).
   void store(const Tensor& dst, const Tensor& src);
+  /// A TCM tensor to another program of the launch, by its number (IpcqSendCmd). It is cut into
+  /// slots; done when the last is in the queue.
+  void send(Index dst, const Tensor& src, Index channel = 0);
+  /// The next message of that program and channel, which has as many bytes, into a TCM tensor
+  /// (IpcqRecvCmd). Does not block the kernel; what uses the tensor waits for it.
+  void recv(Index src, const Tensor& out, Index channel = 0);
   /// TCM scratch, not filled. No command.
   Tensor empty(const Shape& shape, DType dtype, CallSite site = CallSite::here());
   /// N such tensors in turn, called `name`0, `name`1, .. in messages. No command.
@@ -182,6 +188,9 @@ class Context {
   /// Which shard this PE is, and of how many; axis 0 to 2.
   Index program_id(int axis) const;
   Index num_programs(int axis) const;
+  /// The same over all axes, row-major: what send and recv take.
+  Index program() const { return target_.program(); }
+  Index programs() const { return target_.programs(); }
   const Target& target() const { return target_; }
   /// The highest use of scratch so far, in bytes from its base.
   std::uint64_t scratch_peak_bytes() const { return scratch_.peak_bytes(); }
@@ -207,6 +216,7 @@ class Context {
       refuse_ended(tensor, where, what);
     }
   }
+  command::IpcqChannel ipcq_channel(const char* name, Index peer, Index channel) const;
   [[noreturn]] void refuse_foreign(const Tensor& tensor, std::string_view where,
                                    std::string_view what) const;
   [[noreturn]] void refuse_ended(const Tensor& tensor, std::string_view where,

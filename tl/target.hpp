@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "tlm_if/command/address_map.hpp"
 #include "tlm_if/command/tensor_handle.hpp"
@@ -23,6 +24,18 @@ struct Target {
   /// Which shard this PE is, and of how many, per axis.
   std::array<command::Index, 3> program_id{0, 0, 0};
   std::array<command::Index, 3> num_programs{1, 1, 1};
+  /// The machine around it.
+  command::Index sips = 1, cubes_per_sip = 1, pes_per_cube = 1;
+  /// The PE that runs each program, in row-major order of the program ids.
+  std::vector<std::uint32_t> pes{0};
+  /// Channels between two PEs.
+  std::uint32_t ipcq_channels = 4;
+
+  /// This PE's program, and how many there are, in row-major order of the program ids.
+  command::Index program() const {
+    return (program_id[0] * num_programs[1] + program_id[1]) * num_programs[2] + program_id[2];
+  }
+  command::Index programs() const { return num_programs[0] * num_programs[1] * num_programs[2]; }
 
   /// Bytes of one tile buffer: an A and a B tile of 2-byte entries.
   std::uint64_t tile_buffer_bytes() const {

@@ -529,4 +529,28 @@ void Validation::check(const command::DmaWriteCmd& command) const {
   check_transfer("store", command.src, command.dst);
 }
 
+namespace {
+
+/// IPCQ moves rows between TCMs: no HBM, no transposing.
+void check_ipcq_tensor(const char* name, const char* what, const TensorHandle& handle) {
+  if (!handle.pinned()) {
+    refuse(name, fmt::format("{} {} is in HBM; it must lie in TCM", what, handle.describe()));
+  }
+  if (is_column_major(handle)) {
+    refuse(name, fmt::format("{} {} is a transposed view; move it as it lies and take .t() of the "
+                             "result",
+                             what, handle.describe()));
+  }
+}
+
+}  // namespace
+
+void Validation::check(const command::IpcqSendCmd& command) const {
+  check_ipcq_tensor("send", "source", command.src);
+}
+
+void Validation::check(const command::IpcqRecvCmd& command) const {
+  check_ipcq_tensor("recv", "destination", command.dst);
+}
+
 }  // namespace kernbench::tl

@@ -29,6 +29,8 @@ class Validation {
   void check(const command::GemmCmd& command) const;
   void check(const command::DmaReadCmd& command) const;
   void check(const command::DmaWriteCmd& command) const;
+  void check(const command::IpcqSendCmd& command) const;
+  void check(const command::IpcqRecvCmd& command) const;
   /// The handle was given out, has positive dimensions, and lies in HBM or in live scratch.
   /// `what` says what it is for.
   void check_handle(const command::TensorHandle& handle, std::string_view what) const;

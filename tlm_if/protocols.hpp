@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "tlm_if/packet.hpp"
 #include "tlm_if/systemc.hpp"
 #include "tlm_if/transactions.hpp"
 
@@ -16,6 +17,13 @@ struct CommandProtocol {
 };
 struct StageProtocol {
   using tlm_payload_type = StageTransaction;
+  using tlm_phase_type = tlm::tlm_phase;
+};
+
+/// Between PE_IPCQ, the NIUs of an interleaved HBM, and the links; one way. BEGIN_REQ: the packet is
+/// whole at an endpoint. END_REQ, from the links to the endpoint that sent it: its tail has left.
+struct PacketProtocol {
+  using tlm_payload_type = Packet;
   using tlm_phase_type = tlm::tlm_phase;
 };
 
@@ -41,6 +49,16 @@ using InitiatorSocket =
 template <class Protocol>
 using TargetSocket =
     tlm::tlm_base_target_socket<32, ForwardInterface<Protocol>, BackwardInterface<Protocol>>;
+
+/// The same, which may stay unbound.
+template <class Protocol>
+using OptionalInitiatorSocket =
+    tlm::tlm_base_initiator_socket<32, ForwardInterface<Protocol>, BackwardInterface<Protocol>, 1,
+                                   sc_core::SC_ZERO_OR_MORE_BOUND>;
+template <class Protocol>
+using OptionalTargetSocket =
+    tlm::tlm_base_target_socket<32, ForwardInterface<Protocol>, BackwardInterface<Protocol>, 1,
+                                sc_core::SC_ZERO_OR_MORE_BOUND>;
 
 /// Sends a phase at the current time and returns the answer.
 template <class Socket, class Payload>

@@ -16,7 +16,7 @@ struct CommandTransaction {
   command::Command command;
   std::uint64_t number = 0;  ///< in issue order of the PE, from 0
   command::AccessSet accesses;
-  std::uint64_t regions = 0;  ///< set of the issuer's open regions, for its own use
+  std::uint64_t regions = 0;  ///< set of PE_CPU's regions that it was issued in, for statistics
 
   bool composite() const { return std::holds_alternative<command::CompositeCmd>(command); }
 };
@@ -56,6 +56,7 @@ struct OperandTiles {
 struct StageTransaction {
   arch::StageSpec spec;
   std::uint64_t command = 0;
+  std::uint64_t regions = 0;  ///< of the command
   ServiceKey key;
   void* owner = nullptr;      ///< the scheduler's flight
   std::int64_t tile = -1;     ///< number of the tile, for the scheduler

@@ -21,6 +21,7 @@ struct CostModelConfig {
 
 struct CpuConfig {
   std::uint32_t cmd_queue_depth = 16;
+  Rational launch_ns{0};  ///< once a launch and PE, before the kernel's first command
 };
 
 /// What makes a head wait that conflicts with a command in flight (R7.1, R7.2).
@@ -73,6 +74,17 @@ struct MathConfig {
   }();
 };
 
+struct IpcqConfig {
+  std::uint32_t channels = 4;       ///< between each two PEs, each way
+  std::uint32_t depth = 16;         ///< slots of a channel
+  std::uint32_t slot_bytes = 8192;  ///< a longer message takes several
+  std::uint64_t send_cycles = 10;   ///< of a slot
+  std::uint64_t recv_cycles = 10;   ///< of a slot
+
+  /// That a message takes.
+  std::uint64_t slots(std::uint64_t bytes) const { return (bytes + slot_bytes - 1) / slot_bytes; }
+};
+
 struct PeConfig {
   Rational clock_ghz{1};
   CostModelConfig pe_cost_model;
@@ -82,8 +94,11 @@ struct PeConfig {
   TcmConfig tcm;
   GemmConfig gemm;
   MathConfig math;
+  IpcqConfig ipcq;
   /// Bytes of the memory behind the DMA port: the range that it accepts (R3.4).
   std::uint64_t hbm_bytes = 4831838208;
+  /// PEs of the design: those that IPCQ can name.
+  std::uint32_t pes = 1;
 
   /// TCM bytes of one tile buffer: an A and a B tile of 2-byte entries, A first.
   std::uint64_t tile_buffer_bytes() const {
@@ -91,11 +106,34 @@ struct PeConfig {
   }
 };
 
+/// How the PEs of a cube share its HBM: each has a slice with its share of bandwidth and bytes, or
+/// all reach every channel through the NoC.
+enum class HbmMap : std::uint8_t { pe_local, interleaved };
+
+/// Of a cube's stack.
 struct HbmConfig {
   Rational gbps{128};  ///< 1 GB/s = 1e9 bytes/s
   Rational latency_ns{100};
   Rational efficiency{1};
   std::uint64_t bytes = 4831838208;
+  HbmMap map = HbmMap::pe_local;
+  std::uint32_t channels = 8;             ///< interleaved: each with its share of the bandwidth
+  std::uint64_t interleave_bytes = 4096;  ///< interleaved: consecutive ones on consecutive channels
+};
+
+/// The mesh in a cube: PE i at column i % cols of row i / cols.
+struct NocConfig {
+  std::uint32_t cols = 4;
+  std::uint32_t rows = 2;
+  std::uint64_t bytes_per_cycle = 64;  ///< of each link, each way; cycles of the PE clock
+  std::uint64_t hop_cycles = 8;        ///< from router to router
+  std::uint64_t niu_cycles = 5;        ///< from an endpoint into the mesh, and out of it
+};
+
+/// A ring of point-to-point links: UCIe between the cubes of a SIP, or links between SIPs.
+struct RingConfig {
+  Rational gbps{256};  ///< of each link, each way
+  Rational latency_ns{20};
 };
 
 struct TopologyConfig {
@@ -105,6 +143,28 @@ struct TopologyConfig {
   std::uint32_t pes_per_cube = 1;
   PeConfig pe;
   HbmConfig hbm;
+  NocConfig noc;
+  RingConfig d2d{Rational{256}, Rational{20}};
+  RingConfig sip_link{Rational{100}, Rational{500}};
+
+  std::uint32_t cubes() const { return sips * cubes_per_sip; }
+  std::uint32_t pes() const { return cubes() * pes_per_cube; }
+  /// What one PE sees of its cube's stack with `pe_local`: its share of bandwidth and bytes.
+  HbmConfig pe_slice() const {
+    HbmConfig slice = hbm;
+    slice.gbps = hbm.gbps / Rational(pes_per_cube);
+    slice.bytes = hbm.bytes / pes_per_cube;
+    return slice;
+  }
 };
+
+/// `pe3` of a design with one cube, else `sip0.cube1.pe3`: instance, VCD scope, and key of outputs.
+inline std::string pe_name(const TopologyConfig& topology, std::uint32_t pe) {
+  std::string name = "pe" + std::to_string(pe % topology.pes_per_cube);
+  if (topology.cubes() == 1) return name;
+  const std::uint32_t cube = pe / topology.pes_per_cube;
+  return "sip" + std::to_string(cube / topology.cubes_per_sip) + ".cube" +
+         std::to_string(cube % topology.cubes_per_sip) + "." + name;
+}
 
 }  // namespace kernbench::arch

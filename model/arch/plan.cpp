@@ -56,7 +56,9 @@ Slice sliced_by_tile(const TensorHandle& handle, OperandName name, const Tile& t
 Plan::Plan(const command::Command& command, const GemmConfig& config)
     : ops_(command::ops_of(command)),
       dma_read_(std::get_if<command::DmaReadCmd>(&command)),
-      dma_write_(std::get_if<command::DmaWriteCmd>(&command)) {
+      dma_write_(std::get_if<command::DmaWriteCmd>(&command)),
+      send_(std::get_if<command::IpcqSendCmd>(&command)),
+      recv_(std::get_if<command::IpcqRecvCmd>(&command)) {
   const auto count = static_cast<std::int32_t>(ops_.size());
   for (std::int32_t i = 0; i < count; ++i) {
     if (ops_[static_cast<std::size_t>(i)].kind == command::OpKind::gemm) loop_op_ = i;
@@ -136,13 +138,27 @@ bool Plan::splits_reduction() const {
          command::op_info(loop_op().kind).shape == command::OpShape::reduce_row;
 }
 
-StageSpec Plan::dma() const {
+StageSpec Plan::transfer() const {
   StageSpec stage;
+  if (send_ != nullptr) {
+    stage.kind = StageKind::send;
+    stage.operands.push_back(whole(send_->src, OperandName::src));
+    stage.bytes = stage.operands[0].bytes();
+    stage.ipcq = send_->to;
+    return stage;
+  }
+  stage.has_out = true;
+  if (recv_ != nullptr) {
+    stage.kind = StageKind::recv;
+    stage.out = whole(recv_->dst, OperandName::out);
+    stage.bytes = stage.out.bytes();
+    stage.ipcq = recv_->from;
+    return stage;
+  }
   const TensorHandle& src = dma_read_ != nullptr ? dma_read_->src : dma_write_->src;
   const TensorHandle& dst = dma_read_ != nullptr ? dma_read_->dst : dma_write_->dst;
   stage.kind = dma_read_ != nullptr ? StageKind::dma_read : StageKind::dma_write;
   stage.operands.push_back(whole(src, OperandName::src));
-  stage.has_out = true;
   stage.out = whole(dst, OperandName::out);
   stage.bytes = stage.out.bytes();
   return stage;

@@ -29,9 +29,11 @@ class Plan {
   /// Refers to `command`, which must outlive the plan.
   Plan(const command::Command& command, const GemmConfig& config);
 
-  /// A DmaReadCmd or DmaWriteCmd: its one stage (R6.0).
-  bool is_dma() const { return dma_read_ != nullptr || dma_write_ != nullptr; }
-  StageSpec dma() const;
+  /// A DmaReadCmd, DmaWriteCmd (R6.0), IpcqSendCmd or IpcqRecvCmd: its one stage.
+  bool is_transfer() const {
+    return dma_read_ != nullptr || dma_write_ != nullptr || send_ != nullptr || recv_ != nullptr;
+  }
+  StageSpec transfer() const;
 
   /// MATH stages before the loop (all of them, if nothing drives one) and after it.
   std::int32_t prologue_stages() const { return prologue_; }
@@ -98,6 +100,8 @@ class Plan {
   command::Ops ops_;
   const command::DmaReadCmd* dma_read_ = nullptr;
   const command::DmaWriteCmd* dma_write_ = nullptr;
+  const command::IpcqSendCmd* send_ = nullptr;
+  const command::IpcqRecvCmd* recv_ = nullptr;
   std::int32_t loop_op_ = -1;
   std::int32_t prologue_ = 0;
   std::int32_t postloop_count_ = 0;

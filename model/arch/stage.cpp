@@ -6,15 +6,15 @@
 namespace kernbench::arch {
 
 std::string_view to_string(StageKind kind) {
-  static constexpr std::array<std::string_view, 10> kNames{
-      "dispatch", "queue_stall", "wait", "admit_stall", "dma_read",
-      "fetch",    "gemm",        "math", "store",       "dma_write"};
+  static constexpr std::array<std::string_view, 12> kNames{
+      "dispatch", "queue_stall", "wait",  "admit_stall", "dma_read", "fetch",
+      "gemm",     "math",        "store", "dma_write",   "send",     "recv"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
 std::string_view to_string(Engine engine) {
   static constexpr std::array<std::string_view, kEngines> kNames{
-      "cpu", "scheduler", "dma_rd", "dma_wr", "tcm", "gemm", "math"};
+      "cpu", "scheduler", "dma_rd", "dma_wr", "tcm", "gemm", "math", "ipcq"};
   return kNames[static_cast<std::size_t>(engine)];
 }
 

@@ -20,12 +20,14 @@ enum class StageKind : std::uint8_t {
   math,
   store,
   dma_write,
+  send,
+  recv,
 };
 std::string_view to_string(StageKind kind);
 
 /// Where a row belongs (R10.2). dma_rd and dma_wr also have a channel.
-enum class Engine : std::uint8_t { cpu, scheduler, dma_rd, dma_wr, tcm, gemm, math };
-inline constexpr int kEngines = 7;
+enum class Engine : std::uint8_t { cpu, scheduler, dma_rd, dma_wr, tcm, gemm, math, ipcq };
+inline constexpr int kEngines = 8;
 std::string_view to_string(Engine engine);
 
 /// A rectangle of entries in memory: what a stage reads or writes of an operand.
@@ -60,7 +62,8 @@ struct StageSpec {
   command::Scope scope = command::Scope::kernel;
   std::int32_t op_index = -1;  ///< in the command's ops
   TileIndex tile;
-  /// Inputs in memory, by name. DMA: the source and the destination (`out`) slice.
+  /// Inputs in memory, by name. DMA: the source and the destination (`out`) slice. IPCQ: the one
+  /// that is in TCM.
   InlineVector<Slice, 3> operands;
   bool has_out = false;
   Slice out;
@@ -69,7 +72,9 @@ struct StageSpec {
   command::Index m = 0, n = 0, k = 0;
   /// Where a chunk of a streamed MATH head lies in the whole tensor (R5.5); mask_cols counts there.
   command::Index row = 0, col = 0;
-  /// Bytes moved (DMA, FETCH, STORE) and entries processed (MATH: n_elements, GEMM: m n k).
+  /// IPCQ: with whom.
+  command::IpcqChannel ipcq;
+  /// Bytes moved (DMA, FETCH, STORE, IPCQ) and entries processed (MATH: n_elements, GEMM: m n k).
   std::uint64_t bytes = 0;
   std::uint64_t elements = 0;
 

@@ -48,6 +48,7 @@ PeTiming::PeTiming(const PeConfig& config)
       lanes_(config.math.lanes),
       period_(period_ps(config)),
       dispatch_scale_(period_ps(config) / Rational(config.pe_cost_model.cycles_per_byte.den())),
+      launch_(ExactScale(config.cpu.launch_ns).rounded(1000)),
       dma_setup_(period_.rounded(config.dma.setup_cycles)) {
   for (std::size_t op = 0; op < math_.size(); ++op) {
     // (beats / rate + fixed) * period, over the denominator rate.num.

@@ -44,6 +44,8 @@ class PeTiming {
 
   Picoseconds dispatch(std::uint64_t logical_bytes) const;
   Picoseconds cycles(std::uint64_t count) const;
+  /// May be 0: the kernel's first command follows at once.
+  Picoseconds launch() const { return launch_; }
   /// May be 0: the channel then requests its first burst at once.
   Picoseconds dma_setup() const { return dma_setup_; }
   /// FETCH and STORE.
@@ -64,6 +66,7 @@ class PeTiming {
   std::uint64_t lanes_;
   ExactScale period_;
   ExactScale dispatch_scale_;
+  Picoseconds launch_;
   Picoseconds dma_setup_;
   std::array<MathOp, command::kOpKinds> math_;
 };

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <sstream>
@@ -18,6 +19,14 @@
 
 namespace kernbench::arch {
 namespace {
+
+namespace fs = std::filesystem;
+
+/// The text of an included file, by the path that messages name. Throws InputError.
+using Reader = std::function<std::string(const std::string&)>;
+
+constexpr const char* kInclude = "include";
+constexpr std::uint32_t kMaxPes = 4096;
 
 /// Text of the user as a part of a one-line message.
 std::string printable(std::string_view text) {
@@ -52,6 +61,7 @@ std::vector<std::string> names_in(const std::string& section) {
     name = name.substr(0, name.find('.'));
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
+  if (section.empty()) names.emplace_back(kInclude);
   return names;
 }
 
@@ -65,6 +75,7 @@ std::string nearest_key(const std::string& section, const std::string& name) {
   for (const TopologyKey& key : topology_keys()) {
     if (!is_op_rate(key)) paths.emplace(last_part(key.path), key.path);
   }
+  paths.emplace(kInclude, kInclude);
   if (const auto same = paths.find(name); same != paths.end()) return same->second;
   if (const std::string here = nearest_spelling(name, names_in(section)); !here.empty()) {
     return joined(section, here);
@@ -115,7 +126,8 @@ class DocumentStarts : public YAML::EventHandler {
 /// A configuration in the making, and where each of its values comes from.
 class Loader {
  public:
-  explicit Loader(const std::string& file_name) : file_(file_name) {}
+  Loader(std::string file_name, Reader reader)
+      : files_{std::move(file_name)}, reader_(std::move(reader)) {}
 
   void read(std::string_view yaml_text);
   void set(const std::string& setting);
@@ -124,17 +136,23 @@ class Loader {
 
  private:
   std::string at(const YAML::Mark& mark) const {
-    return fmt::format("{}:{}", file_, mark.line + 1);
+    return fmt::format("{}:{}", files_.back(), mark.line + 1);
   }
   void check_characters(std::string_view text) const;
+  YAML::Node parse(std::string_view yaml_text) const;
+  void read_include(const YAML::Node& node, const YAML::Mark& key_mark);
   void read_section(const YAML::Node& node, const std::string& section);
   void read_value(const YAML::Node& node, const TopologyKey& key, const YAML::Mark& key_mark);
   void assign(const std::string& where, const TopologyKey& key, const std::string& text);
+  void check_sizes() const;
+  void check_pe() const;
+  void check_hbm() const;
   std::string described(const char* path) const;
   /// Where to look for a mistake that these keys make together: the first that is not a default.
   std::string place(std::initializer_list<const char*> paths) const;
 
-  const std::string& file_;
+  std::vector<std::string> files_;  // the file in reading, after those that include it
+  Reader reader_;
   TopologyConfig config_;
   std::map<std::string, std::string> origins_;  // by path; a missing key has its default
   std::map<std::string, std::string> settings_;
@@ -147,13 +165,24 @@ void Loader::check_characters(std::string_view text) const {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '\n') ++line;
     if (byte < 0x20 && c != '\n' && c != '\r' && c != '\t') {
-      throw InputError(fmt::format(
-          "{}:{}: control character 0x{:02x}; allowed: a YAML text in UTF-8", file_, line, byte));
+      throw InputError(
+          fmt::format("{}:{}: control character 0x{:02x}; allowed: a YAML text in UTF-8",
+                      files_.back(), line, byte));
     }
   }
 }
 
 void Loader::read(std::string_view yaml_text) {
+  const YAML::Node root = parse(yaml_text);
+  for (const auto& entry : root) {
+    if (!entry.first.IsScalar() || entry.first.Scalar() != kInclude) continue;
+    read_include(entry.second, entry.first.Mark());
+    break;  // a second one is a duplicate key
+  }
+  read_section(root, "");
+}
+
+YAML::Node Loader::parse(std::string_view yaml_text) const {
   check_characters(yaml_text);
   YAML::Node root;
   DocumentStarts starts;
@@ -165,8 +194,9 @@ void Loader::read(std::string_view yaml_text) {
     YAML::Parser parser(stream);
     if (parser.HandleNextDocument(starts)) parser.HandleNextDocument(starts);
   } catch (const YAML::Exception& error) {
-    throw InputError(fmt::format("{}:{}: column {}: not YAML: {}; correct the syntax{}", file_,
-                                 error.mark.line + 1, error.mark.column + 1, error.msg,
+    throw InputError(fmt::format("{}:{}: column {}: not YAML: {}; correct the syntax{}",
+                                 files_.back(), error.mark.line + 1, error.mark.column + 1,
+                                 error.msg,
                                  yaml_text.find('\t') == std::string_view::npos
                                      ? ""
                                      : " (indent with spaces: the file has tabs)"));
@@ -178,8 +208,10 @@ void Loader::read(std::string_view yaml_text) {
         at(starts.marks()[1])));
   }
   if (root.IsNull()) {
-    throw InputError(fmt::format(
-        "{}:1: the file is empty; a topology gives at least its name: 'name: my_pe'", file_));
+    throw InputError(fmt::format("{}:1: the file is empty; {}", files_.back(),
+                                 files_.size() == 1
+                                     ? "a topology gives at least its name: 'name: my_pe'"
+                                     : "give the keys that it is to set, or do not include it"));
   }
   if (!root.IsMap()) {
     throw InputError(
@@ -187,7 +219,46 @@ void Loader::read(std::string_view yaml_text) {
                     "'name: my_pe'",
                     at(root.Mark()), root.IsSequence() ? "a list" : in_quotes(root.Scalar())));
   }
-  read_section(root, "");
+  return root;
+}
+
+void Loader::read_include(const YAML::Node& node, const YAML::Mark& key_mark) {
+  const std::string where = fmt::format("{}: {}", at(key_mark), kInclude);
+  const std::string allowed = "allowed: the path of one YAML file, relative to this one";
+  if (!node.IsScalar() || (node.Tag() != "?" && node.Tag() != "!")) {
+    throw InputError(fmt::format("{}: {} is not a path; {}", where,
+                                 node.IsNull()       ? "nothing"
+                                 : node.IsSequence() ? "a list"
+                                 : node.IsMap()      ? "a map"
+                                                     : "a value with a tag",
+                                 allowed));
+  }
+  const std::string& name = node.Scalar();
+  const bool has_control = std::any_of(name.begin(), name.end(),
+                                       [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+  if (name.empty() || has_control || fs::path(name).is_absolute()) {
+    throw InputError(fmt::format("{}: {} is {}; {}", where, in_quotes(name),
+                                 fs::path(name).is_absolute() ? "an absolute path" : "not a path",
+                                 allowed));
+  }
+  const std::string path =
+      (fs::path(files_.back()).parent_path() / name).lexically_normal().generic_string();
+  const auto is_path = [&](const std::string& file) {
+    return fs::path(file).lexically_normal() == fs::path(path);
+  };
+  if (std::any_of(files_.begin(), files_.end(), is_path)) {
+    throw InputError(fmt::format("{}: {} includes itself: {} -> {}; remove one of these", where,
+                                 path, fmt::join(files_, " -> "), path));
+  }
+  std::string text;
+  try {
+    text = reader_(path);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}", where, error.what()));
+  }
+  files_.push_back(path);
+  read(text);
+  files_.pop_back();
 }
 
 void Loader::read_section(const YAML::Node& node, const std::string& section) {
@@ -217,6 +288,7 @@ void Loader::read_section(const YAML::Node& node, const std::string& section) {
                       "nested maps in a file",
                       at(mark), printable(path), in_quotes(name)));
     }
+    if (path == kInclude) continue;  // has been read
     const TopologyKey* key = find_topology_key(path);
     if (key != nullptr) {
       read_value(entry.second, *key, mark);
@@ -277,6 +349,10 @@ void Loader::set(const std::string& setting) {
     assign(where, *key, setting.substr(equals + 1));
     return;
   }
+  if (path == kInclude) {
+    throw InputError(
+        fmt::format("{}: {}: is for files only; give the file to --topology", where, kInclude));
+  }
   if (const std::vector<std::string> names = names_in(path); !names.empty()) {
     throw InputError(fmt::format("{}: {}: is a section; set one of its keys: {}", where, path,
                                  fmt::join(names, ", ")));
@@ -303,14 +379,27 @@ std::string Loader::place(std::initializer_list<const char*> paths) const {
   for (const char* path : paths) {
     if (const auto origin = origins_.find(path); origin != origins_.end()) return origin->second;
   }
-  return file_;
+  return files_.back();
 }
 
-TopologyConfig Loader::finish() {
-  if (config_.name.empty()) {
-    throw InputError(fmt::format("{}:1: name: missing; allowed: {}; add a line 'name: my_pe'",
-                                 file_, find_topology_key("name")->allowed));
+void Loader::check_sizes() const {
+  if (config_.pes() > kMaxPes) {
+    throw InputError(fmt::format(
+        "{}: {} x {} x {} are {} PEs, more than the {} that are allowed; lower one of them",
+        place({"sips", "cubes_per_sip", "pes_per_cube"}), described("sips"),
+        described("cubes_per_sip"), described("pes_per_cube"), config_.pes(), kMaxPes));
   }
+  const std::uint32_t routers = config_.noc.cols * config_.noc.rows;
+  if (config_.pes_per_cube > 1 && routers < config_.pes_per_cube) {
+    throw InputError(fmt::format(
+        "{}: {} x {} are {} routers, fewer than {}, and each PE of a cube has one; raise one of "
+        "the first two or lower the last",
+        place({"noc.cols", "noc.rows", "pes_per_cube"}), described("noc.cols"),
+        described("noc.rows"), routers, described("pes_per_cube")));
+  }
+}
+
+void Loader::check_pe() const {
   const PeConfig& pe = config_.pe;
   if (pe.dma.burst_bytes > pe.dma.max_outstanding_bytes) {  // R6.8
     throw InputError(fmt::format(
@@ -334,37 +423,98 @@ TopologyConfig Loader::finish() {
         described("pe.scheduler.max_inflight_composites"), described("pe.gemm.tile_m"),
         described("pe.gemm.tile_k"), described("pe.gemm.tile_n")));
   }
-  config_.pe.hbm_bytes = config_.hbm.bytes;
+}
+
+void Loader::check_hbm() const {
+  const HbmConfig& hbm = config_.hbm;
+  if (hbm.map == HbmMap::pe_local) {
+    if (hbm.bytes < config_.pes_per_cube) {
+      throw InputError(fmt::format(
+          "{}: {} are not a byte for each PE of {}; raise the first or lower the second",
+          place({"hbm.bytes", "pes_per_cube"}), described("hbm.bytes"), described("pes_per_cube")));
+    }
+    return;
+  }
+  if (hbm.interleave_bytes < config_.pe.dma.burst_bytes) {
+    throw InputError(fmt::format(
+        "{}: {} is less than {}, so that a burst would touch several channels of {}; raise the "
+        "first or lower the second",
+        place({"hbm.interleave_bytes", "pe.dma.burst_bytes", "hbm.map"}),
+        described("hbm.interleave_bytes"), described("pe.dma.burst_bytes"), described("hbm.map")));
+  }
+  if (hbm.bytes % (hbm.channels * hbm.interleave_bytes) != 0) {
+    throw InputError(fmt::format(
+        "{}: {} is no multiple of {} x {} = {}, so that channels of {} would differ in size; "
+        "change one of them",
+        place({"hbm.bytes", "hbm.channels", "hbm.interleave_bytes", "hbm.map"}),
+        described("hbm.bytes"), described("hbm.channels"), described("hbm.interleave_bytes"),
+        hbm.channels * hbm.interleave_bytes, described("hbm.map")));
+  }
+}
+
+TopologyConfig Loader::finish() {
+  if (config_.name.empty()) {
+    throw InputError(fmt::format("{}:1: name: missing; allowed: {}; add a line 'name: my_pe'",
+                                 files_.back(), find_topology_key("name")->allowed));
+  }
+  check_sizes();
+  check_pe();
+  check_hbm();
+  config_.pe.hbm_bytes =
+      config_.hbm.map == HbmMap::pe_local ? config_.pe_slice().bytes : config_.hbm.bytes;
+  config_.pe.pes = config_.pes();
   return config_;
 }
 
-}  // namespace
+/// The text of a file on the disk.
+std::string read_text(const std::string& path) {
+  std::error_code error;
+  const auto status = fs::status(path, error);
+  if (!fs::exists(status)) {
+    throw InputError(
+        fmt::format("topology file '{}' does not exist; give the path of a YAML file", path));
+  }
+  if (fs::is_directory(status)) {
+    throw InputError(
+        fmt::format("topology file '{}' is a directory; give the path of a YAML file", path));
+  }
+  std::ifstream stream(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(stream), {}};
+  if (!stream) {
+    throw InputError(fmt::format("topology file '{}' cannot be read; check its permissions", path));
+  }
+  return text;
+}
 
-TopologyConfig load_topology(std::string_view yaml_text, const std::string& file_name,
-                             const std::vector<std::string>& sets) {
-  Loader loader(file_name);
+TopologyConfig load(std::string_view yaml_text, const std::string& file_name,
+                    const std::vector<std::string>& sets, Reader reader) {
+  Loader loader(file_name, std::move(reader));
   loader.read(yaml_text);
   for (const std::string& setting : sets) loader.set(setting);
   return loader.finish();
 }
 
+}  // namespace
+
+TopologyConfig load_topology(std::string_view yaml_text, const std::string& file_name,
+                             const std::vector<std::string>& sets,
+                             const TopologyIncludes& includes) {
+  const fs::path folder = fs::path(file_name).parent_path().lexically_normal();
+  return load(yaml_text, file_name, sets, [&](const std::string& path) {
+    const auto found = includes.find(fs::path(path).lexically_relative(folder).generic_string());
+    if (found != includes.end()) return found->second;
+    std::vector<std::string> known;
+    for (const auto& entry : includes) known.push_back(entry.first);
+    throw InputError(fmt::format(
+        "topology file '{}' does not come with {}, which is not read from the disk ({}); in a "
+        "topology that a binary embeds, write 'include: FILE.yaml' on a line of its own",
+        path, file_name,
+        known.empty() ? "no file does" : fmt::format("these do: {}", fmt::join(known, ", "))));
+  });
+}
+
 TopologyConfig read_topology_file(const std::string& path, const std::vector<std::string>& sets) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) {
-    throw InputError(
-        fmt::format("topology file '{}' does not exist; give the path of a YAML file", path));
-  }
-  if (std::filesystem::is_directory(status)) {
-    throw InputError(
-        fmt::format("topology file '{}' is a directory; give the path of a YAML file", path));
-  }
-  std::ifstream stream(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream) {
-    throw InputError(fmt::format("topology file '{}' cannot be read; check its permissions", path));
-  }
-  return load_topology(text, path, sets);
+  return load(read_text(path), path, sets, read_text);
 }
 
 }  // namespace kernbench::arch

@@ -23,6 +23,8 @@ constexpr std::uint64_t kMaxExtent = 65'536;
 constexpr std::uint64_t kMaxEntries = 1'024;
 constexpr std::uint64_t kMaxChannels = 16;
 constexpr std::uint64_t kMaxBurst = 1'048'576;
+// Of SIPs, of cubes in one, of PEs in one, and of routers in a row or column.
+constexpr std::uint64_t kMaxGroup = 64;
 // HBM ends where TCM begins (R3.4); TCM may be as large.
 constexpr std::uint64_t kMaxMemory = command::kTcmBase;
 
@@ -196,12 +198,14 @@ std::vector<TopologyKey> make_keys() {
   std::vector<TopologyKey> keys{
       name_key(),
       whole(
-          "sips", "", {1, 1}, "SIPs in the design.", [](auto& c) -> auto& { return c.sips; }),
+          "sips", "", {1, kMaxGroup}, "SIPs in the design, linked to a ring by sip_link.",
+          [](auto& c) -> auto& { return c.sips; }),
       whole(
-          "cubes_per_sip", "", {1, 1}, "Cubes in a SIP.",
+          "cubes_per_sip", "", {1, kMaxGroup}, "Cubes in a SIP, linked to a ring by d2d.",
           [](auto& c) -> auto& { return c.cubes_per_sip; }),
       whole(
-          "pes_per_cube", "", {1, 1}, "PEs in a cube.",
+          "pes_per_cube", "", {1, kMaxGroup},
+          "PEs in a cube; they share its HBM and reach each other through its NoC.",
           [](auto& c) -> auto& { return c.pes_per_cube; }),
 
       decimal(
@@ -225,6 +229,10 @@ std::vector<TopologyKey> make_keys() {
           "pe.cpu.cmd_queue_depth", "commands", {1, kMaxEntries},
           "Commands that the scheduler queue holds; PE_CPU stalls before a full queue.",
           [](auto& c) -> auto& { return c.pe.cpu.cmd_queue_depth; }),
+      decimal(
+          "pe.cpu.launch_ns", "ns", "0", "1000000",
+          "From a launch to the start of its kernel, once a launch and PE.",
+          [](auto& c) -> auto& { return c.pe.cpu.launch_ns; }),
 
       choice(
           "pe.scheduler.rw_policy", {"overlap", "drain_all"},
@@ -335,9 +343,32 @@ std::vector<TopologyKey> make_keys() {
           return c.pe.math.op_rate[static_cast<std::size_t>(i)];
         }));
   }
-  std::vector<TopologyKey> hbm{
+  std::vector<TopologyKey> shared{
+      whole(
+          "pe.ipcq.channels", "channels", {1, 256},
+          "Channels from each PE to each other one, of which a message names one; no timing "
+          "effect.",
+          [](auto& c) -> auto& { return c.pe.ipcq.channels; }),
+      whole(
+          "pe.ipcq.depth", "slots", {1, kMaxEntries},
+          "Slots of a channel: those sent and not yet received; no effect with one PE.",
+          [](auto& c) -> auto& { return c.pe.ipcq.depth; }),
+      whole(
+          "pe.ipcq.slot_bytes", "bytes", {64, kMaxBurst, true},
+          "Size of a slot; a longer message takes several; no effect with one PE.",
+          [](auto& c) -> auto& { return c.pe.ipcq.slot_bytes; }),
+      whole(
+          "pe.ipcq.send_cycles", "cycles", {0, kMaxCycles},
+          "Time of PE_IPCQ for a slot to send, at least 1 ps; no effect with one PE.",
+          [](auto& c) -> auto& { return c.pe.ipcq.send_cycles; }),
+      whole(
+          "pe.ipcq.recv_cycles", "cycles", {0, kMaxCycles},
+          "Time of PE_IPCQ for a slot to receive, at least 1 ps; no effect with one PE.",
+          [](auto& c) -> auto& { return c.pe.ipcq.recv_cycles; }),
+
       decimal(
-          "hbm.gbps", "GB/s", "0.001", "100000", "Peak bandwidth; 1 GB/s is 1e9 bytes/s.",
+          "hbm.gbps", "GB/s", "0.001", "100000",
+          "Peak bandwidth of a cube's HBM; 1 GB/s is 1e9 bytes/s.",
           [](auto& c) -> auto& { return c.hbm.gbps; }),
       decimal(
           "hbm.latency_ns", "ns", "0", "1000000",
@@ -347,10 +378,65 @@ std::vector<TopologyKey> make_keys() {
           "hbm.efficiency", "", "0.001", "1", "Part of the peak bandwidth that is reached.",
           [](auto& c) -> auto& { return c.hbm.efficiency; }),
       whole(
-          "hbm.bytes", "bytes", {1, kMaxMemory}, "Size of HBM: tensors must fit; no timing effect.",
+          "hbm.bytes", "bytes", {1, kMaxMemory},
+          "Size of a cube's HBM: tensors must fit; no timing effect.",
           [](auto& c) -> auto& { return c.hbm.bytes; }),
+      choice(
+          "hbm.map", {"pe_local", "interleaved"},
+          "How the PEs of a cube share its HBM: each has its share of the bandwidth and of the "
+          "bytes to itself, or all reach all channels through the NoC.",
+          [](auto& c) -> auto& { return c.hbm.map; }),
+      whole(
+          "hbm.channels", "channels", {1, 256},
+          "Channels of a cube's HBM, each with its share of the bandwidth (map interleaved only).",
+          [](auto& c) -> auto& { return c.hbm.channels; }),
+      whole(
+          "hbm.interleave_bytes", "bytes", {64, 1'073'741'824, true},
+          "Bytes on a channel before those of the next begin (map interleaved only).",
+          [](auto& c) -> auto& { return c.hbm.interleave_bytes; }),
+
+      whole(
+          "noc.cols", "routers", {1, kMaxGroup},
+          "Routers in a row of a cube's mesh; PE i of the cube is at column i mod cols of row i / "
+          "cols; no effect with one PE and hbm.map pe_local.",
+          [](auto& c) -> auto& { return c.noc.cols; }),
+      whole(
+          "noc.rows", "routers", {1, kMaxGroup},
+          "Rows of a cube's mesh; no effect with one PE and hbm.map pe_local.",
+          [](auto& c) -> auto& { return c.noc.rows; }),
+      whole(
+          "noc.bytes_per_cycle", "bytes per cycle", {1, 1'048'576},
+          "Bandwidth of each link of the mesh, each way, in cycles of the PE clock; no effect with "
+          "one PE and hbm.map pe_local.",
+          [](auto& c) -> auto& { return c.noc.bytes_per_cycle; }),
+      whole(
+          "noc.hop_cycles", "cycles", {0, kMaxCycles},
+          "Latency from router to router; no effect with one PE and hbm.map pe_local.",
+          [](auto& c) -> auto& { return c.noc.hop_cycles; }),
+      whole(
+          "noc.niu_cycles", "cycles", {0, kMaxCycles},
+          "Latency into the mesh, and again out of it; no effect with one PE and hbm.map pe_local.",
+          [](auto& c) -> auto& { return c.noc.niu_cycles; }),
+
+      decimal(
+          "d2d.gbps", "GB/s", "0.001", "100000",
+          "Bandwidth of each link between cubes of a SIP (UCIe), each way; no effect with one "
+          "cube.",
+          [](auto& c) -> auto& { return c.d2d.gbps; }),
+      decimal(
+          "d2d.latency_ns", "ns", "0", "1000000",
+          "Latency of each link between cubes of a SIP; no effect with one cube.",
+          [](auto& c) -> auto& { return c.d2d.latency_ns; }),
+      decimal(
+          "sip_link.gbps", "GB/s", "0.001", "100000",
+          "Bandwidth of each link between SIPs, each way; no effect with one SIP.",
+          [](auto& c) -> auto& { return c.sip_link.gbps; }),
+      decimal(
+          "sip_link.latency_ns", "ns", "0", "1000000",
+          "Latency of each link between SIPs; no effect with one SIP.",
+          [](auto& c) -> auto& { return c.sip_link.latency_ns; }),
   };
-  std::move(hbm.begin(), hbm.end(), std::back_inserter(keys));
+  std::move(shared.begin(), shared.end(), std::back_inserter(keys));
   return keys;
 }
 

@@ -79,6 +79,11 @@ std::string reference_markdown() {
       "error that names file, line and key. Decimal numbers have at most 6 decimals and are kept\n"
       "exactly.\n"
       "\n"
+      "`include: FILE.yaml` at the top, on whatever line, reads the keys of another file first;\n"
+      "the including file's replace them, key by key. The path is relative to the including\n"
+      "file. An included file needs no `name` and may include another; a circle is an error.\n"
+      "A binary carries what its topology includes on a line `include: FILE.yaml` of its own.\n"
+      "\n"
       "| key | type | unit | default | range | meaning |\n"
       "|---|---|---|---|---|---|\n";
   const TopologyConfig defaults;
@@ -101,7 +106,13 @@ std::string reference_markdown() {
       "are\n"
       "  `tile_buffers` x `max_inflight_composites` x (`tile_m` `tile_k` + `tile_k` `tile_n`) x 2\n"
       "  bytes.\n"
-      "- `pe.dma.burst_bytes` is at most `pe.dma.max_outstanding_bytes`.\n";
+      "- `pe.dma.burst_bytes` is at most `pe.dma.max_outstanding_bytes`.\n"
+      "- `sips` x `cubes_per_sip` x `pes_per_cube` is at most 4096.\n"
+      "- `noc.cols` x `noc.rows` is at least `pes_per_cube`, if that is more than 1.\n"
+      "- With `hbm.map: pe_local`, `hbm.bytes` is at least `pes_per_cube`: each PE has its part,\n"
+      "  rounded down.\n"
+      "- With `hbm.map: interleaved`, `hbm.interleave_bytes` is at least `pe.dma.burst_bytes`,\n"
+      "  and `hbm.bytes` a multiple of `hbm.channels` x `hbm.interleave_bytes`.\n";
   return text;
 }
 

@@ -11,7 +11,15 @@ namespace kernbench::record {
 // Numbers for names in a waveform, 0 being none or idle: record::Vcd's and those of Pe::trace().
 
 /// Commands that are no single op.
-enum class CommandCode : std::uint32_t { composite = 1, load, store, dot, cpu_overhead };
+enum class CommandCode : std::uint32_t {
+  composite = 1,
+  load,
+  store,
+  dot,
+  cpu_overhead,
+  send,
+  recv
+};
 
 /// The commands stand below, at a distance: a new one moves no code.
 inline constexpr std::uint32_t kFirstOpKindCode = 16;
@@ -31,6 +39,8 @@ inline std::uint32_t op_code(const command::Command& command) {
   if (std::holds_alternative<command::PeCpuOverheadCmd>(command)) {
     return op_code(CommandCode::cpu_overhead);
   }
+  if (std::holds_alternative<command::IpcqSendCmd>(command)) return op_code(CommandCode::send);
+  if (std::holds_alternative<command::IpcqRecvCmd>(command)) return op_code(CommandCode::recv);
   return op_code(CommandCode::composite);
 }
 

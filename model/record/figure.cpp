@@ -21,7 +21,8 @@ constexpr std::uint64_t kWidth = 1000;
 constexpr std::uint64_t kTitleLine = 16;
 constexpr std::uint64_t kRowHeight = 28;
 constexpr std::uint64_t kBarTop = 3, kBarHeight = 17, kTailTop = 21, kTailHeight = 4;
-constexpr std::uint64_t kTextBase = 15;  // of a text in a row
+constexpr std::uint64_t kTextBase = 15;                  // of a text in a row
+constexpr std::uint64_t kPeBase = 10, kEngineBase = 22;  // of two
 constexpr std::uint64_t kAxisHeight = 20;
 constexpr std::uint64_t kFooterHeight = 20;
 
@@ -106,13 +107,17 @@ std::string label_of(const StageRecord& record, std::uint64_t width) {
   return fits() ? label : std::string();
 }
 
-std::string tooltip_of(const StageRecord& record) {
+std::string tooltip_of(const StageRecord& record, const arch::TopologyConfig& topology) {
   std::string text = fmt::format("{} #{} {}", engine_name(record.engine, record.channel),
                                  record.cmd, to_string(record.stage));
   if (!record.op.empty() && record.op != to_string(record.stage))
     text += fmt::format(" {}", record.op);
   if (!record.operand.empty()) text += fmt::format(" {}", record.operand);
-  if (record.tile.m >= 0) {
+  if (is_message(record.stage)) {
+    text += fmt::format(" slot {} {} {} channel {}", record.tile.m,
+                        record.stage == arch::StageKind::send ? "to" : "from",
+                        pe_name(topology, peer_of(record)), record.tile.k);
+  } else if (record.tile.m >= 0) {
     text += fmt::format(" tile {},{}", record.tile.m, record.tile.n);
     if (record.tile.k >= 0) text += fmt::format(",{}", record.tile.k);
   }
@@ -134,8 +139,9 @@ Picoseconds tick_step(Picoseconds span) {
 /// Draws records, of which there is at least the time `window` to show.
 class Chart {
  public:
-  Chart(OutputFile& file, const std::vector<StageRecord>& records, const Figure::Window& window)
-      : file_(file), records_(records), window_(window) {
+  Chart(OutputFile& file, const std::vector<StageRecord>& records, const Figure::Window& window,
+        const arch::TopologyConfig& topology)
+      : file_(file), records_(records), window_(window), topology_(topology) {
     for (const StageRecord& record : records_) rows_.emplace(row_key(record), 0);
     std::uint64_t number = 0;
     for (auto& row : rows_) row.second = number++;
@@ -214,10 +220,20 @@ class Chart {
             fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#f6f6f6\"/>\n",
                         pixels(Figure::kLeft), y, pixels(Figure::kPlotWidth), kRowHeight));
       }
-      const std::string name = engine_name(engine, channel);
-      write_text(Figure::kLeft - kLabelMargin, y + kTextBase,
-                 one_pe ? name : fmt::format("pe{}.{}", pe, name), " text-anchor=\"end\"");
+      name_row(one_pe ? "" : pe_name(topology_, pe), engine_name(engine, channel), y);
     }
+  }
+
+  /// In one line if that fits, else the PE in small letters above the engine.
+  void name_row(const std::string& pe, const std::string& engine, std::uint64_t y) {
+    const std::uint64_t x = Figure::kLeft - kLabelMargin;
+    const std::string line = pe.empty() ? engine : fmt::format("{}.{}", pe, engine);
+    if (line.size() * kCharacterWidth <= x) {
+      write_text(x, y + kTextBase, line, " text-anchor=\"end\"");
+      return;
+    }
+    write_text(x, y + kPeBase, pe, " text-anchor=\"end\" font-size=\"8\"");
+    write_text(x, y + kEngineBase, engine, " text-anchor=\"end\"");
   }
 
   void draw_axis() {
@@ -260,7 +276,7 @@ class Chart {
     file_.write(fmt::format(
         "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"><title>{}</title></rect>\n",
         pixels(x_of(begin)), row_top(record) + top, pixels(width_of(begin, end)), height, fill,
-        escaped(tooltip_of(record))));
+        escaped(tooltip_of(record, topology_))));
   }
 
   void draw_labels() {
@@ -278,14 +294,16 @@ class Chart {
   OutputFile& file_;
   const std::vector<StageRecord>& records_;
   const Figure::Window window_;
+  const arch::TopologyConfig& topology_;
   std::map<RowKey, std::uint64_t> rows_;
   std::uint64_t top_ = 0;
 };
 
 }  // namespace
 
-Figure::Figure(const std::string& path, std::string title, Window window)
-    : file_(path), path_(path), title_(std::move(title)), window_(window) {}
+Figure::Figure(const std::string& path, std::string title, Window window,
+               const arch::TopologyConfig& topology)
+    : file_(path), path_(path), title_(std::move(title)), window_(window), topology_(topology) {}
 
 void Figure::record(const StageRecord& record) {
   if (record.done <= window_.from || record.start >= window_.to) return;
@@ -306,7 +324,7 @@ void Figure::finish(Picoseconds end) {
   }
   // A run without a command takes no time.
   window_.to = std::min(window_.to, std::max(end, Picoseconds{1}));
-  Chart(file_, records_, window_).draw(title_);
+  Chart(file_, records_, window_, topology_).draw(title_);
   file_.commit();
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/arch/config.hpp"
 #include "model/record/output_file.hpp"
 #include "model/record/record.hpp"
 #include "tlm_if/command/error.hpp"
@@ -22,7 +23,7 @@ class FigureRefused : public InputError {
 /// has a stage, in the order of the data flow. Bars are coloured by command, waits and stalls
 /// hatched; a bar has the stage as its tooltip, and a label where there is room. A thin bar below
 /// that of a DMA stage is the time from `end` to `done`: the channel is free, the data still on its
-/// way.
+/// way. Rows have the names of their PEs if there are several.
 ///
 /// With the window [from, to] of the run, to at most its end, and times cut to it, time t lies at
 ///   x(t) = kLeft + round(kPlotWidth (t - from) / (to - from))   hundredths of a pixel
@@ -41,9 +42,10 @@ class Figure : public OrderedSink {
     Picoseconds to = std::numeric_limits<Picoseconds>::max();
   };
 
-  /// `title`: text above the chart. `window.from` < `window.to`. Throws InputError if the file
-  /// cannot be opened.
-  Figure(const std::string& path, std::string title, Window window);
+  /// `title`: text above the chart. `window.from` < `window.to`. `topology`: of the design. Throws
+  /// InputError if the file cannot be opened.
+  Figure(const std::string& path, std::string title, Window window,
+         const arch::TopologyConfig& topology);
 
   void record(const StageRecord& record) override;
   /// The file appears under its name. Throws FigureRefused, and there is no file, if there are more
@@ -55,6 +57,7 @@ class Figure : public OrderedSink {
   std::string path_;
   std::string title_;
   Window window_;
+  const arch::TopologyConfig topology_;
   std::uint64_t stages_ = 0;          // in the window
   std::vector<StageRecord> records_;  // those of them that can be drawn
 };

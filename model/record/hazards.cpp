@@ -334,6 +334,10 @@ HazardAccess HazardChecker::describe(const Side& side) {
     handle = is_out ? &read->dst : &read->src;
   } else if (const auto* write = std::get_if<command::DmaWriteCmd>(&command)) {
     handle = is_out ? &write->dst : &write->src;
+  } else if (const auto* send = std::get_if<command::IpcqSendCmd>(&command)) {
+    handle = &send->src;
+  } else if (const auto* recv = std::get_if<command::IpcqRecvCmd>(&command)) {
+    handle = &recv->dst;
   } else {
     const command::OpSpec& op = command::ops_of(command)[static_cast<std::size_t>(stage.op_index)];
     text.op = command::to_string(op.kind);

@@ -24,12 +24,14 @@ struct StageRecord {
   std::string_view op;  ///< static text: an op kind, `load`, `store`, `composite`; or empty
   std::int64_t cmd = -1;
   std::int32_t op_index = -1;
-  arch::TileIndex tile;
+  arch::TileIndex tile;      ///< send, recv: (slot of the message, peer, channel)
   std::string_view operand;  ///< static text, or empty
   bool has_addr = false;
   command::Address addr = 0;
   std::uint64_t bytes = 0;
   std::uint64_t elements = 0;
+  /// Bit i: of PE_CPU's region number i. For statistics: no output has it, no sink sees it.
+  std::uint64_t regions = 0;
 };
 
 /// The name in op log, VCD and trace: `dma_rd` for channel 0, `dma_rd1` for the next (R10.2).
@@ -37,6 +39,10 @@ std::string engine_name(arch::Engine engine, std::uint32_t channel);
 
 /// True for a row that tells of standing still: queue_stall, wait, admit_stall.
 bool is_stall(arch::StageKind stage);
+/// True for a slot of a message between PEs: send, recv.
+bool is_message(arch::StageKind stage);
+/// The number of the PE that a slot goes to or comes from.
+std::uint32_t peer_of(const StageRecord& record);
 
 /// A command entered (+1) or left (-1) the set in flight of a PE's scheduler; not an op-log row.
 struct InflightChange {

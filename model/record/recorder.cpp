@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <stdexcept>
 #include <tuple>
 
 namespace kernbench::record {
@@ -38,6 +39,14 @@ bool is_stall(arch::StageKind stage) {
          stage == arch::StageKind::admit_stall;
 }
 
+bool is_message(arch::StageKind stage) {
+  return stage == arch::StageKind::send || stage == arch::StageKind::recv;
+}
+
+std::uint32_t peer_of(const StageRecord& record) {
+  return static_cast<std::uint32_t>(record.tile.n);
+}
+
 bool op_log_order(const StageRecord& x, const StageRecord& y) {
   if (x.start != y.start) return x.start < y.start;
   if (x.end != y.end) return x.end < y.end;
@@ -48,17 +57,67 @@ bool op_log_order(const StageRecord& x, const StageRecord& y) {
 }
 
 Recorder::Ticket Recorder::hold_place(Picoseconds now) {
-  assert(slots_.empty() || slots_.back().record.start <= now);
+  assert(slots_.empty() || slots_.back().start <= now);
   flush(now);
-  slots_.emplace_back().record.start = now;
+  slots_.emplace_back().start = now;
   return first_ticket_ + slots_.size() - 1;
 }
 
 void Recorder::close(Ticket ticket, const StageRecord& record) {
   Slot& closed = slot(ticket);
-  assert(closed.state == State::open && closed.record.start == record.start);
-  closed.record = record;
+  assert(closed.state == State::open && closed.start == record.start);
+  assert(record.channel <= std::numeric_limits<std::uint16_t>::max());
+  closed.end = record.end;
+  closed.done = record.done;
+  closed.cmd = record.cmd;
+  closed.addr = record.addr;
+  closed.bytes = record.bytes;
+  closed.elements = record.elements;
+  closed.op_index = record.op_index;
+  closed.tile = record.tile;
+  closed.pe = record.pe;
+  closed.channel = static_cast<std::uint16_t>(record.channel);
+  closed.engine = record.engine;
+  closed.stage = record.stage;
+  closed.op = text_number(record.op);
+  closed.operand = text_number(record.operand);
+  closed.has_addr = record.has_addr;
   closed.state = State::closed;
+}
+
+StageRecord Recorder::unpacked(const Slot& slot) const {
+  StageRecord record;
+  record.start = slot.start;
+  record.end = slot.end;
+  record.done = slot.done;
+  record.pe = slot.pe;
+  record.engine = slot.engine;
+  record.channel = slot.channel;
+  record.stage = slot.stage;
+  record.op = texts_[slot.op];
+  record.cmd = slot.cmd;
+  record.op_index = slot.op_index;
+  record.tile = slot.tile;
+  record.operand = texts_[slot.operand];
+  record.has_addr = slot.has_addr;
+  record.addr = slot.addr;
+  record.bytes = slot.bytes;
+  record.elements = slot.elements;
+  return record;
+}
+
+// The texts are static: the same place is the same text, and there are as many as literals.
+std::uint8_t Recorder::text_number(std::string_view text) {
+  for (std::size_t i = 0; i < texts_.size(); ++i) {
+    if (texts_[i].data() == text.data() && texts_[i].size() == text.size()) {
+      return static_cast<std::uint8_t>(i);
+    }
+  }
+  if (texts_.size() > std::numeric_limits<std::uint8_t>::max()) {
+    throw std::logic_error("the recorder has no number for a 257th op or operand");
+  }
+  texts_.push_back(text);
+  return static_cast<std::uint8_t>(texts_.size() - 1);
 }
 
 void Recorder::finish(Picoseconds end) {
@@ -71,10 +130,10 @@ void Recorder::finish(Picoseconds end) {
 }
 
 void Recorder::flush(Picoseconds before) {
-  while (!slots_.empty() && slots_.front().record.start < before) {
-    const Picoseconds start = slots_.front().record.start;
+  while (!slots_.empty() && slots_.front().start < before) {
+    const Picoseconds start = slots_.front().start;
     const Ticket next = first_ticket_ + slots_.size();
-    for (; scanned_ < next && slot(scanned_).record.start == start; ++scanned_) {
+    for (; scanned_ < next && slot(scanned_).start == start; ++scanned_) {
       if (slot(scanned_).state == State::open) return;
     }
     hand_over();
@@ -82,10 +141,10 @@ void Recorder::flush(Picoseconds before) {
 }
 
 void Recorder::hand_over() {
-  hand_over_changes(slots_.front().record.start);
+  hand_over_changes(slots_.front().start);
   batch_.clear();
   for (; first_ticket_ < scanned_; ++first_ticket_) {
-    if (slots_.front().state == State::closed) batch_.push_back(slots_.front().record);
+    if (slots_.front().state == State::closed) batch_.push_back(unpacked(slots_.front()));
     slots_.pop_front();
   }
   std::sort(batch_.begin(), batch_.end(), op_log_order);

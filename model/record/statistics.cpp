@@ -8,6 +8,7 @@ void Statistics::add(const StageRecord& record) {
   PeStatistics& pe = pes_[record.pe];
   const Picoseconds duration = record.end - record.start;
   ++pe.rows;
+  if (record.regions != 0) add_to_regions(pe, record);
   switch (record.stage) {
     case arch::StageKind::queue_stall:
       pe.stalls.queue_ps += duration;
@@ -24,6 +25,14 @@ void Statistics::add(const StageRecord& record) {
     case arch::StageKind::dma_write:
       pe.hbm_write_bytes += record.bytes;
       break;
+    case arch::StageKind::send:
+      ++pe.ipcq.sent_slots;
+      pe.ipcq.sent_bytes += record.bytes;
+      break;
+    case arch::StageKind::recv:
+      ++pe.ipcq.received_slots;
+      pe.ipcq.received_bytes += record.bytes;
+      break;
     default:
       break;
   }
@@ -32,6 +41,24 @@ void Statistics::add(const StageRecord& record) {
   ++engine.stages;
   engine.bytes += record.bytes;
   engine.elements += record.elements;
+}
+
+void Statistics::add_to_regions(PeStatistics& pe, const StageRecord& record) {
+  const Picoseconds duration = record.end - record.start;
+  std::size_t number = 0;
+  for (std::uint64_t rest = record.regions; rest != 0; rest >>= 1, ++number) {
+    if ((rest & 1) == 0) continue;
+    if (number >= pe.regions.size()) pe.regions.resize(number + 1);
+    RegionStatistics& region = pe.regions[number];
+    if (record.stage == arch::StageKind::wait) {
+      region.await_ps += duration;
+    } else if (!is_stall(record.stage)) {
+      region.busy_ps[static_cast<std::size_t>(record.engine)] += duration;
+    }
+    if (record.stage == arch::StageKind::dma_read || record.stage == arch::StageKind::dma_write) {
+      region.hbm_bytes += record.bytes;
+    }
+  }
 }
 
 std::uint64_t Statistics::rows() const {

@@ -24,12 +24,29 @@ struct StallStatistics {
   Picoseconds await_ps = 0;  ///< PE_CPU in tl.wait and lazy awaits
 };
 
+/// Slots of messages between PEs; engine ipcq has their time.
+struct IpcqStatistics {
+  std::uint64_t sent_slots = 0;
+  std::uint64_t sent_bytes = 0;
+  std::uint64_t received_slots = 0;
+  std::uint64_t received_bytes = 0;
+};
+
+/// What was done for the commands of one region, wherever it ran.
+struct RegionStatistics {
+  std::array<Picoseconds, arch::kEngines> busy_ps{};
+  Picoseconds await_ps = 0;  ///< PE_CPU in tl.wait and lazy awaits
+  std::uint64_t hbm_bytes = 0;
+};
+
 struct PeStatistics {
   std::array<EngineStatistics, arch::kEngines> engines;
   StallStatistics stalls;
   std::uint64_t hbm_read_bytes = 0;
   std::uint64_t hbm_write_bytes = 0;
-  std::uint64_t rows = 0;  ///< op-log rows, stalls and waits included
+  IpcqStatistics ipcq;
+  std::vector<RegionStatistics> regions;  ///< by their number in PE_CPU
+  std::uint64_t rows = 0;                 ///< op-log rows, stalls and waits included
 };
 
 /// Counters, kept while the run goes on: no order needed, no memory that grows.
@@ -41,6 +58,8 @@ class Statistics {
   std::uint64_t rows() const;
 
  private:
+  static void add_to_regions(PeStatistics& pe, const StageRecord& record);
+
   std::vector<PeStatistics> pes_;
 };
 

@@ -40,7 +40,8 @@ void write_microseconds(OutputFile& file, Picoseconds time) {
 }
 
 // What a reader of the timeline looks for first.
-void write_event_name(OutputFile& file, const StageRecord& record) {
+void write_event_name(OutputFile& file, const StageRecord& record,
+                      const arch::TopologyConfig& topology) {
   switch (record.stage) {
     case arch::StageKind::dispatch:
     case arch::StageKind::math:
@@ -49,6 +50,11 @@ void write_event_name(OutputFile& file, const StageRecord& record) {
     case arch::StageKind::dma_read:
     case arch::StageKind::dma_write:
       write_string(file, fmt::format("{} {}", to_string(record.stage), record.operand));
+      return;
+    case arch::StageKind::send:
+    case arch::StageKind::recv:
+      write_string(
+          file, fmt::format("{} {}", to_string(record.stage), pe_name(topology, peer_of(record))));
       return;
     default:
       write_string(file, to_string(record.stage));
@@ -76,7 +82,8 @@ void write_index(OutputFile& file, std::string_view name, std::int64_t value) {
 
 }  // namespace
 
-Trace::Trace(const std::string& path) : file_(path) {
+Trace::Trace(const std::string& path, const arch::TopologyConfig& topology)
+    : file_(path), topology_(topology) {
   file_.write("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
 }
 
@@ -94,15 +101,16 @@ void Trace::record(const StageRecord& record) {
   file_.write(",\"cat\":");
   write_string(file_, is_stall(record.stage) ? "stall" : "stage");
   file_.write(",\"name\":");
-  write_event_name(file_, record);
+  write_event_name(file_, record, topology_);
   file_.write(",\"args\":{\"stage\":");
   write_string(file_, to_string(record.stage));
   write_argument(file_, "op", record.op);
   write_index(file_, "cmd", record.cmd);
   write_index(file_, "op_index", record.op_index);
-  write_index(file_, "tile_m", record.tile.m);
-  write_index(file_, "tile_n", record.tile.n);
-  write_index(file_, "tile_k", record.tile.k);
+  const bool message = is_message(record.stage);
+  write_index(file_, message ? "slot" : "tile_m", record.tile.m);
+  write_index(file_, message ? "peer" : "tile_n", record.tile.n);
+  write_index(file_, message ? "channel" : "tile_k", record.tile.k);
   write_argument(file_, "operand", record.operand);
   if (record.has_addr) write_argument(file_, "addr", fmt::format("{:#x}", record.addr));
   if (record.bytes != 0) write_argument(file_, "bytes", record.bytes);
@@ -124,7 +132,7 @@ void Trace::begin_event() {
 void Trace::name_track(const StageRecord& record) {
   if (!tracks_.insert({record.pe, track_of(record)}).second) return;
   if (pes_.insert(record.pe).second) {
-    write_metadata("process", process_of(record), 0, fmt::format("pe{}", record.pe), record.pe);
+    write_metadata("process", process_of(record), 0, pe_name(topology_, record.pe), record.pe);
   }
   write_metadata("thread", process_of(record), track_of(record),
                  engine_name(record.engine, record.channel), track_of(record));

@@ -5,20 +5,22 @@
 #include <string>
 #include <utility>
 
+#include "model/arch/config.hpp"
 #include "model/record/output_file.hpp"
 #include "model/record/record.hpp"
 
 namespace kernbench::record {
 
-/// Chrome trace-event JSON for Perfetto (R10.4): a process a PE (pid = PE index + 1), a track an
+/// Chrome trace-event JSON for Perfetto (R10.4): a process a PE (pid = PE number + 1), a track an
 /// engine or DMA channel. Complete events (`X`), `ts` and `dur` in microseconds with six decimals,
 /// which is exact; Perfetto itself shows whole nanoseconds. Stalls and waits are events of the
 /// category `stall`, all else of `stage`. A DMA event spans the occupation of its channel; its data
-/// is complete at `args.done_ps`. `args` has the op log's columns, those that apply.
+/// is complete at `args.done_ps`. `args` has the op log's columns, those that apply; of a send or
+/// recv `slot`, `peer` (its number) and `channel` instead of a tile.
 class Trace : public OrderedSink {
  public:
-  /// Throws InputError if the file cannot be opened.
-  explicit Trace(const std::string& path);
+  /// `topology`: of the design. Throws InputError if the file cannot be opened.
+  Trace(const std::string& path, const arch::TopologyConfig& topology);
 
   void record(const StageRecord& record) override;
   /// The file appears under its name.
@@ -31,6 +33,7 @@ class Trace : public OrderedSink {
                       const std::string& name, std::uint64_t sort_index);
 
   OutputFile file_;
+  const arch::TopologyConfig topology_;
   bool any_event_ = false;
   std::set<std::uint32_t> pes_;                               // named processes
   std::set<std::pair<std::uint32_t, std::uint64_t>> tracks_;  // named (pe, tid)

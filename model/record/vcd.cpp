@@ -57,7 +57,8 @@ VcdCodes vcd_codes() {
   for (const auto& [code, name] :
        {std::pair{CommandCode::composite, "composite"}, std::pair{CommandCode::load, "load"},
         std::pair{CommandCode::store, "store"}, std::pair{CommandCode::dot, "dot"},
-        std::pair{CommandCode::cpu_overhead, "cpu_overhead"}}) {
+        std::pair{CommandCode::cpu_overhead, "cpu_overhead"}, std::pair{CommandCode::send, "send"},
+        std::pair{CommandCode::recv, "recv"}}) {
     codes.op.emplace_back(static_cast<int>(op_code(code)), name);
   }
   for (int kind = 0; kind < command::kOpKinds; ++kind) {
@@ -77,34 +78,51 @@ VcdCodes vcd_codes() {
   return codes;
 }
 
-Vcd::Vcd(const std::string& path, const std::vector<std::uint32_t>& pes,
-         std::uint32_t read_channels, std::uint32_t write_channels)
-    : file_(path), read_channels_(read_channels), write_channels_(write_channels) {
+Vcd::Vcd(const std::string& path, const arch::TopologyConfig& topology,
+         std::vector<std::uint32_t> shown)
+    : file_(path),
+      topology_(topology),
+      first_lanes_(topology.pes(), kNone),
+      memories_(topology.cubes()) {
   const VcdCodes codes = vcd_codes();
   op_codes_ = by_text(codes.op);
   operand_codes_ = by_text(codes.operand);
   file_.write(fmt::format("$comment\n{}\n{}\n{}\n$end\n", describe("op", codes.op),
                           describe("operand", codes.operand), describe("state", codes.state)));
   file_.write("$timescale 1 ps $end\n");
-  for (std::uint32_t pe : pes) declare_pe(pe);
-  open_scope("hbm");
-  hbm_reading_ = declare("reading", kIndexBits, 0);
-  hbm_writing_ = declare("writing", kIndexBits, 0);
-  close_scope();
+  // By number, so that what lies in one scope follows each other and no scope is opened twice.
+  std::sort(shown.begin(), shown.end());
+  shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    declare_pe(shown[i]);
+    if (i + 1 == shown.size() || cube_of(shown[i + 1]) != cube_of(shown[i])) {
+      declare_memory(shown[i]);
+    }
+  }
+  go_to_scope({});
   file_.write("$enddefinitions $end\n");
 }
 
 void Vcd::declare_pe(std::uint32_t pe) {
-  if (!first_lanes_.emplace(pe, lanes_.size()).second) return;
-  open_scope(fmt::format("pe{}", pe));
+  go_to_scope(pe_name(topology_, pe));
+  first_lanes_.at(pe) = lanes_.size();
   declare_lane(arch::Engine::cpu, 0);
   declare_lane(arch::Engine::scheduler, 0);
-  for (std::uint32_t i = 0; i < read_channels_; ++i) declare_lane(arch::Engine::dma_rd, i);
-  for (std::uint32_t i = 0; i < write_channels_; ++i) declare_lane(arch::Engine::dma_wr, i);
+  const arch::DmaConfig& dma = topology_.pe.dma;
+  for (std::uint32_t i = 0; i < dma.read_channels; ++i) declare_lane(arch::Engine::dma_rd, i);
+  for (std::uint32_t i = 0; i < dma.write_channels; ++i) declare_lane(arch::Engine::dma_wr, i);
   declare_lane(arch::Engine::tcm, 0);
   declare_lane(arch::Engine::gemm, 0);
   declare_lane(arch::Engine::math, 0);
-  close_scope();
+  if (topology_.pes() > 1) declare_lane(arch::Engine::ipcq, 0);
+}
+
+void Vcd::declare_memory(std::uint32_t pe) {
+  const std::string beside = pe_name(topology_, pe);
+  go_to_scope(beside.substr(0, beside.rfind('.') + 1) + "hbm");
+  Memory& memory = memories_[cube_of(pe)];
+  memory.reading = declare("reading", kIndexBits, 0);
+  memory.writing = declare("writing", kIndexBits, 0);
 }
 
 void Vcd::declare_lane(arch::Engine engine, std::uint32_t channel) {
@@ -130,6 +148,15 @@ void Vcd::declare_lane(arch::Engine engine, std::uint32_t channel) {
       declare_tile(lane);
       lane.operand = declare("operand", kCodeBits, kUnknown);
       lane.addr = declare("addr", kByteBits, kUnknown);
+      lane.bytes = declare("bytes", kByteBits, kUnknown);
+      break;
+    case arch::Engine::ipcq:
+      lane.busy = declare("busy", 1, 0);
+      lane.cmd = declare("cmd", kIndexBits, kUnknown);
+      lane.op = declare("op", kCodeBits, kUnknown);
+      lane.tile_m = declare("slot", kIndexBits, kUnknown);
+      lane.tile_n = declare("peer", kIndexBits, kUnknown);
+      lane.tile_k = declare("channel", kIndexBits, kUnknown);
       lane.bytes = declare("bytes", kByteBits, kUnknown);
       break;
     default:
@@ -160,22 +187,40 @@ Vcd::VariableIndex Vcd::declare(std::string_view name, unsigned width, std::int6
   return index;
 }
 
-void Vcd::open_scope(std::string_view name) {
-  file_.write(fmt::format("$scope module {} $end\n", name));
+void Vcd::go_to_scope(std::string_view path) {
+  std::vector<std::string_view> wanted;
+  while (!path.empty()) {
+    const std::size_t end = std::min(path.find('.'), path.size());
+    wanted.push_back(path.substr(0, end));
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  const auto split = std::mismatch(scopes_.begin(), scopes_.end(), wanted.begin(), wanted.end());
+  const auto kept = static_cast<std::size_t>(split.first - scopes_.begin());
+  while (scopes_.size() > kept) close_scope();
+  while (scopes_.size() < wanted.size()) open_scope(wanted[scopes_.size()]);
 }
 
-void Vcd::close_scope() { file_.write("$upscope $end\n"); }
+void Vcd::open_scope(std::string_view name) {
+  file_.write(fmt::format("$scope module {} $end\n", name));
+  scopes_.emplace_back(name);
+}
+
+void Vcd::close_scope() {
+  file_.write("$upscope $end\n");
+  scopes_.pop_back();
+}
 
 Vcd::Lane* Vcd::find_lane(std::uint32_t pe, arch::Engine engine, std::uint32_t channel) {
-  const auto first = first_lanes_.find(pe);
-  if (first == first_lanes_.end()) return nullptr;
-  assert(channel < (engine == arch::Engine::dma_rd   ? read_channels_
-                    : engine == arch::Engine::dma_wr ? write_channels_
+  const std::size_t first = first_lanes_.at(pe);
+  if (first == kNone) return nullptr;
+  const arch::DmaConfig& dma = topology_.pe.dma;
+  assert(channel < (engine == arch::Engine::dma_rd   ? dma.read_channels
+                    : engine == arch::Engine::dma_wr ? dma.write_channels
                                                      : 1));
   std::size_t offset = static_cast<std::size_t>(engine);
-  if (engine > arch::Engine::dma_rd) offset += read_channels_ - std::size_t{1};
-  if (engine > arch::Engine::dma_wr) offset += write_channels_ - std::size_t{1};
-  return &lanes_[first->second + offset + channel];
+  if (engine > arch::Engine::dma_rd) offset += dma.read_channels - std::size_t{1};
+  if (engine > arch::Engine::dma_wr) offset += dma.write_channels - std::size_t{1};
+  return &lanes_.at(first + offset + channel);
 }
 
 void Vcd::record(const StageRecord& record) {
@@ -186,7 +231,9 @@ void Vcd::record(const StageRecord& record) {
   }
   const bool reads = record.stage == arch::StageKind::dma_read;
   if (reads || record.stage == arch::StageKind::dma_write) {
-    const VariableIndex counter = reads ? hbm_reading_ : hbm_writing_;
+    const Memory& memory = memories_[cube_of(record.pe)];
+    const VariableIndex counter = reads ? memory.reading : memory.writing;
+    if (counter == kNone) return;
     add(counter, 1);
     ends_.push({record.done, kNone, counter});
   }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/arch/config.hpp"
 #include "model/record/output_file.hpp"
 #include "model/record/record.hpp"
 
@@ -17,8 +18,10 @@ namespace kernbench::record {
 
 /// A waveform of the stages (R10.3): written on change only, in ps, without date and version.
 ///
-/// Scopes peN.cpu, peN.scheduler, peN.dma_rd (dma_rd1 ..), peN.dma_wr, peN.tcm, peN.gemm, peN.math
-/// and hbm; docs/timing.md has the table of their variables.
+/// Scopes peN.cpu, peN.scheduler, peN.dma_rd (dma_rd1 ..), peN.dma_wr, peN.tcm, peN.gemm, peN.math,
+/// with several PEs in the design peN.ipcq, and hbm, which counts the accesses of all PEs of its
+/// cube. With several cubes these lie in scopes sipN.cubeN. docs/timing.md has the table of their
+/// variables.
 ///
 /// `seq` counts the stages (stalls, waits) of its scope: one that starts in the very instant in
 /// which the one before ends changes seq while busy stays 1. Of several changes in one instant only
@@ -28,10 +31,10 @@ namespace kernbench::record {
 /// `op`, `operand` and `state` are codes; the file's comment lists them, as vcd_codes() does.
 class Vcd : public OrderedSink {
  public:
-  /// `pes`: the PEs that get a scope, in file order, each with that many DMA channels. Throws
-  /// InputError if the file cannot be opened.
-  Vcd(const std::string& path, const std::vector<std::uint32_t>& pes, std::uint32_t read_channels,
-      std::uint32_t write_channels);
+  /// `topology`: of the design. `shown`: the numbers of the PEs that get a scope; that of a cube's
+  /// hbm is there if one of its PEs is. Throws InputError if the file cannot be opened.
+  Vcd(const std::string& path, const arch::TopologyConfig& topology,
+      std::vector<std::uint32_t> shown);
 
   void record(const StageRecord& record) override;
   void inflight(const InflightChange& change) override;
@@ -55,7 +58,8 @@ class Vcd : public OrderedSink {
   struct Lane {
     VariableIndex busy = kNone, state = kNone, blocked = kNone, inflight = kNone;
     VariableIndex cmd = kNone, op = kNone, operand = kNone, addr = kNone, bytes = kNone;
-    VariableIndex tile_m = kNone, tile_n = kNone, tile_k = kNone, seq = kNone;
+    VariableIndex tile_m = kNone, tile_n = kNone, tile_k = kNone;  ///< ipcq: slot, peer, channel
+    VariableIndex seq = kNone;
     std::uint32_t running = 0;
   };
 
@@ -67,10 +71,20 @@ class Vcd : public OrderedSink {
     friend bool operator>(const PendingEnd& x, const PendingEnd& y) { return x.time > y.time; }
   };
 
+  /// DMA stages of a cube's PEs that are under way.
+  struct Memory {
+    VariableIndex reading = kNone, writing = kNone;
+  };
+
   void declare_pe(std::uint32_t pe);
+  /// That of the PE's cube.
+  void declare_memory(std::uint32_t pe);
+  std::uint32_t cube_of(std::uint32_t pe) const { return pe / topology_.pes_per_cube; }
   void declare_lane(arch::Engine engine, std::uint32_t channel);
   void declare_tile(Lane& lane);
   VariableIndex declare(std::string_view name, unsigned width, std::int64_t initial);
+  /// Closes and opens scopes around a PE or a memory, up to that of `path`.
+  void go_to_scope(std::string_view path);
   void open_scope(std::string_view name);
   void close_scope();
   Lane* find_lane(std::uint32_t pe, arch::Engine engine, std::uint32_t channel);
@@ -88,12 +102,13 @@ class Vcd : public OrderedSink {
   void write_value(Variable& variable);
 
   OutputFile file_;
-  std::uint32_t read_channels_, write_channels_;
+  const arch::TopologyConfig topology_;
   std::map<std::string_view, std::int64_t> op_codes_, operand_codes_;
   std::vector<Variable> variables_;
-  std::map<std::uint32_t, std::size_t> first_lanes_;  // by PE
-  std::vector<Lane> lanes_;                           // of a PE: in the order of Engine
-  VariableIndex hbm_reading_ = kNone, hbm_writing_ = kNone;
+  std::vector<std::string> scopes_;       // open: where declarations go
+  std::vector<std::size_t> first_lanes_;  // by PE; kNone: not shown
+  std::vector<Lane> lanes_;               // of a PE: in the order of Engine
+  std::vector<Memory> memories_;          // by cube
 
   std::priority_queue<PendingEnd, std::vector<PendingEnd>, std::greater<>> ends_;
   std::vector<VariableIndex> touched_;

@@ -157,7 +157,7 @@ class Flagship : public tl::ContextTest {
 TEST_F(Flagship, PhasesAndCounts) {
   const Command command = typed();
   const Plan plan(command, GemmConfig{});
-  EXPECT_FALSE(plan.is_dma());
+  EXPECT_FALSE(plan.is_transfer());
   EXPECT_EQ(plan.prologue_stages(), 8);
   EXPECT_EQ(plan.epilogue_stages(), 0);
   EXPECT_EQ(plan.m_tiles(), 1);
@@ -468,14 +468,14 @@ TEST(Plan, R5_6_TilesOnDemand) {
 TEST(Plan, R6_0_SimpleCommands) {
   const Command load = command::DmaReadCmd{hbm(4096, {64, 64}), tcm(0, {64, 64})};
   const Plan load_plan(load, small_tiles());
-  EXPECT_TRUE(load_plan.is_dma());
+  EXPECT_TRUE(load_plan.is_transfer());
   EXPECT_EQ(load_plan.tiles(), 0);
-  EXPECT_EQ(load_plan.dma().kind, StageKind::dma_read);
-  EXPECT_EQ(load_plan.dma().bytes, 8192u);  // whole, not by tiles
+  EXPECT_EQ(load_plan.transfer().kind, StageKind::dma_read);
+  EXPECT_EQ(load_plan.transfer().bytes, 8192u);  // whole, not by tiles
 
   const Command store = command::DmaWriteCmd{tcm(0, {64, 64}), hbm(4096, {64, 64})};
-  EXPECT_EQ(Plan(store, small_tiles()).dma().kind, StageKind::dma_write);
-  EXPECT_EQ(Plan(store, small_tiles()).dma().out.addr, 4096u);
+  EXPECT_EQ(Plan(store, small_tiles()).transfer().kind, StageKind::dma_write);
+  EXPECT_EQ(Plan(store, small_tiles()).transfer().out.addr, 4096u);
 
   const Command dot =
       command::GemmCmd{tl::make_gemm(tcm(0, {8, 64}), tcm(1024, {64, 16}), tcm(4096, {8, 16}))};

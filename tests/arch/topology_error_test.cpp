@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "model/arch/topology_file.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tlm_if/command/error.hpp"
 
 namespace kernbench::arch {
@@ -17,9 +19,10 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 /// What is said about a topology; fails the test unless it is one line.
-std::string message(const std::string& yaml, const std::vector<std::string>& sets = {}) {
+std::string message(const std::string& yaml, const std::vector<std::string>& sets = {},
+                    const TopologyIncludes& includes = {}) {
   try {
-    load_topology(yaml, "t.yaml", sets);
+    load_topology(yaml, "t.yaml", sets, includes);
   } catch (const InputError& error) {
     const std::string what = error.what();
     EXPECT_EQ(std::count(what.begin(), what.end(), '\n'), 0) << what;
@@ -52,7 +55,7 @@ TEST(TopologyError, UnknownKeySuggestsTheNearOne) {
 TEST(TopologyError, UnknownKeyUnderItsCommonNameSuggestsTheKey) {
   EXPECT_EQ(message("name: a\nhbm: {bandwith: 64}"),
             "t.yaml:2: hbm.bandwith: unknown key 'bandwith'; allowed in hbm: gbps, latency_ns, "
-            "efficiency, bytes; did you mean 'hbm.gbps'?");
+            "efficiency, bytes, map, channels, interleave_bytes; did you mean 'hbm.gbps'?");
 }
 
 TEST(TopologyError, KeyInTheWrongPlaceSuggestsTheRightOne) {
@@ -69,8 +72,7 @@ TEST(TopologyError, DottedKeyInAFile) {
 
 // A key whose feature does not exist yet is unknown, not ignored.
 TEST(TopologyError, KeysOfLaterFeaturesAreUnknown) {
-  for (const char* path : {"pe.ipcq.channels", "pe.cpu.launch_ns", "pe.dma.port", "hbm.map", "noc",
-                           "d2d", "sip_link", "check_protocol"}) {
+  for (const char* path : {"pe.dma.port", "check_protocol"}) {
     EXPECT_THAT(message("name: a", {std::string(path) + "=1"}), HasSubstr(": unknown key '"))
         << path;
   }
@@ -239,7 +241,7 @@ TEST(TopologyError, UnknownChoice) {
 TEST(TopologyError, SectionThatIsNoMap) {
   const std::string tail =
       " is given where a map is due; allowed: a map of gbps, latency_ns, "
-      "efficiency, bytes";
+      "efficiency, bytes, map, channels, interleave_bytes";
   EXPECT_EQ(message("name: a\nhbm: 128"), "t.yaml:2: hbm: '128'" + tail);
   EXPECT_EQ(message("name: a\nhbm: [128]"), "t.yaml:2: hbm: a list" + tail);
   EXPECT_EQ(message("name: a\nhbm:\n"), "t.yaml:2: hbm: nothing" + tail);
@@ -252,9 +254,69 @@ TEST(TopologyError, BurstIsAPowerOfTwo) {
       "[1, 1048576] (bytes)");
 }
 
-TEST(TopologyError, MoreThanOnePe) {
-  EXPECT_EQ(message("name: a\npes_per_cube: 8"),
-            "t.yaml:2: pes_per_cube: '8' is out of range; allowed: a whole number in [1, 1]");
+// 64 x 64 x 1 are allowed, 64 x 64 x 2 and 16 x 16 x 17 = 4352 are not.
+TEST(TopologyError, TooManyPes) {
+  EXPECT_EQ(message("name: a", {"sips=64", "cubes_per_sip=64"}), "accepted");
+  EXPECT_EQ(message("name: a\nsips: 64\ncubes_per_sip: 64\npes_per_cube: 2"),
+            "t.yaml:2: sips 64 (t.yaml:2) x cubes_per_sip 64 (t.yaml:3) x pes_per_cube 2 "
+            "(t.yaml:4) are 8192 PEs, more than the 4096 that are allowed; lower one of them");
+  EXPECT_THAT(message("name: a", {"cubes_per_sip=64", "pes_per_cube=64", "sips=2"}),
+              HasSubstr(" are 8192 PEs"));
+  EXPECT_EQ(message("name: a", {"cubes_per_sip=8", "sips=8", "pes_per_cube=64", "noc.cols=64"}),
+            "accepted");
+  EXPECT_EQ(message("name: a\npes_per_cube: 65"),
+            "t.yaml:2: pes_per_cube: '65' is out of range; allowed: a whole number in [1, 64]");
+}
+
+// 16 PEs on a network of 4: field case 28.
+TEST(TopologyError, FewerRoutersThanPes) {
+  EXPECT_EQ(message("name: a\npes_per_cube: 16\nnoc: {cols: 2}"),
+            "t.yaml:3: noc.cols 2 (t.yaml:3) x noc.rows 2 (default) are 4 routers, fewer than "
+            "pes_per_cube 16 (t.yaml:2), and each PE of a cube has one; raise one of the first two "
+            "or lower the last");
+  EXPECT_THAT(message("name: a", {"pes_per_cube=9"}),
+              StartsWith("--set pes_per_cube=9: noc.cols 4 (default) x noc.rows 2 (default) are 8 "
+                         "routers, fewer than pes_per_cube 9 (--set pes_per_cube=9)"));
+  EXPECT_EQ(message("name: a", {"pes_per_cube=8"}), "accepted");
+  EXPECT_EQ(message("name: a", {"noc.cols=1", "noc.rows=1"}), "accepted");
+}
+
+TEST(TopologyError, SlotsArePowersOfTwo) {
+  EXPECT_EQ(message("name: a\npe: {ipcq: {slot_bytes: 100}}"),
+            "t.yaml:2: pe.ipcq.slot_bytes: '100' is not a power of two; allowed: a power of two in "
+            "[64, 1048576] (bytes)");
+  EXPECT_THAT(message("name: a\npe: {ipcq: {slot_bytes: 32}}"), HasSubstr("'32' is out of range"));
+}
+
+TEST(TopologyError, FewerBytesThanPes) {
+  EXPECT_EQ(message("name: a\npes_per_cube: 8\nhbm: {bytes: 7}"),
+            "t.yaml:3: hbm.bytes 7 (t.yaml:3) are not a byte for each PE of pes_per_cube 8 "
+            "(t.yaml:2); raise the first or lower the second");
+  EXPECT_EQ(message("name: a\npes_per_cube: 8\nhbm: {bytes: 8}"), "accepted");
+}
+
+// A burst would touch several channels; with parts of its own for each PE there is none.
+TEST(TopologyError, InterleavingSmallerThanABurst) {
+  EXPECT_EQ(message("name: a\nhbm: {map: interleaved, interleave_bytes: 2048}"),
+            "t.yaml:2: hbm.interleave_bytes 2048 (t.yaml:2) is less than pe.dma.burst_bytes 4096 "
+            "(default), so that a burst would touch several channels of hbm.map interleaved "
+            "(t.yaml:2); raise the first or lower the second");
+  EXPECT_EQ(message("name: a\nhbm: {interleave_bytes: 2048}"), "accepted");
+  EXPECT_EQ(message("name: a\nhbm: {map: interleaved}"), "accepted");
+  EXPECT_THAT(message("name: a\nhbm: {map: interleaved, interleave_bytes: 5000}"),
+              HasSubstr("'5000' is not a power of two"));
+}
+
+// 6 x 4096 = 24576; five times that is 122880.
+TEST(TopologyError, ChannelsOfDifferentSize) {
+  const std::string hbm = "name: a\nhbm: {map: interleaved, channels: 6, bytes: ";
+  EXPECT_EQ(message(hbm + "122880}"), "accepted");
+  EXPECT_EQ(message(hbm + "126976}"),
+            "t.yaml:2: hbm.bytes 126976 (t.yaml:2) is no multiple of hbm.channels 6 (t.yaml:2) x "
+            "hbm.interleave_bytes 4096 (default) = 24576, so that channels of hbm.map interleaved "
+            "(t.yaml:2) would differ in size; change one of them");
+  EXPECT_THAT(message(hbm + "4096}"), HasSubstr("hbm.bytes 4096 (t.yaml:2) is no multiple of"));
+  EXPECT_EQ(message("name: a\nhbm: {channels: 6, bytes: 4096}"), "accepted");
 }
 
 // R6.8. The line is that of a key which was given; both keys are named.
@@ -326,6 +388,101 @@ TEST(TopologyError, SetDoesNotHideAMistakeInTheFile) {
               StartsWith("t.yaml:2: pe.math.lanes: '0' is out of range"));
 }
 
+// ---- include ------------------------------------------------------------------------------------
+
+TEST(TopologyIncludeError, MistakesAreThoseOfTheIncludedFile) {
+  const auto included = [](const std::string& text) {
+    return message("name: a\ninclude: pe.yaml\n", {}, {{"pe.yaml", text}});
+  };
+  EXPECT_THAT(included("# a PE\npe:\n  clock: 2\n"),
+              StartsWith("pe.yaml:3: pe.clock: unknown key 'clock'; allowed in pe: "));
+  EXPECT_EQ(included("pe: {math: {lanes: 0}}"),
+            "pe.yaml:1: pe.math.lanes: '0' is out of range" + kWhole);
+  EXPECT_EQ(included("pe: {}\nsips: 1\npe: {}\n"),
+            "pe.yaml:3: pe: duplicate key, first given on line 1; remove one");
+  EXPECT_EQ(included("pe:\n  <<: {clock_ghz: 2}"),
+            "pe.yaml:2: pe.<<: merge key '<<' is not supported; write the merged keys");
+  EXPECT_THAT(included("pe: {math: [1"), StartsWith("pe.yaml:1: column "));
+  EXPECT_EQ(included("pe: {}\n\x01"),
+            "pe.yaml:2: control character 0x01; allowed: a YAML text in UTF-8");
+  EXPECT_EQ(
+      included("pe: {}\n---\npe: {}\n"),
+      "pe.yaml:2: a second document, or a stray character, starts here; allowed: one document "
+      "a file; remove it");
+  EXPECT_EQ(included("# nothing\n"),
+            "pe.yaml:1: the file is empty; give the keys that it is to set, or do not include it");
+}
+
+// A wrong value that the including file replaces is wrong all the same, as with --set.
+TEST(TopologyIncludeError, AReplacedMistakeIsOne) {
+  EXPECT_THAT(message("name: a\ninclude: pe.yaml\npe: {math: {lanes: 8}}", {},
+                      {{"pe.yaml", "pe: {math: {lanes: 0}}"}}),
+              StartsWith("pe.yaml:1: pe.math.lanes: '0' is out of range"));
+}
+
+// The including file's own mistakes have its name and line again.
+TEST(TopologyIncludeError, AfterTheIncludeLinesAreThoseOfTheFile) {
+  EXPECT_THAT(message("name: a\ninclude: pe.yaml\npe: {clock: 2}", {}, {{"pe.yaml", "sips: 1"}}),
+              StartsWith("t.yaml:3: pe.clock: unknown key"));
+  EXPECT_THAT(message("include: pe.yaml\n", {}, {{"pe.yaml", "sips: 1"}}),
+              StartsWith("t.yaml:1: name: missing"));
+}
+
+// Keys that do not fit each other name the files in which they stand.
+TEST(TopologyIncludeError, KeysOfTwoFilesThatDoNotFit) {
+  EXPECT_THAT(message("name: a\ninclude: pe.yaml\npes_per_cube: 16\n", {},
+                      {{"pe.yaml", "sips: 1\nnoc: {cols: 2}"}}),
+              StartsWith("pe.yaml:2: noc.cols 2 (pe.yaml:2) x noc.rows 2 (default) are 4 routers, "
+                         "fewer than pes_per_cube 16 (t.yaml:3)"));
+}
+
+TEST(TopologyIncludeError, TwiceInAFile) {
+  EXPECT_EQ(message("name: a\ninclude: b.yaml\ninclude: b.yaml\n", {}, {{"b.yaml", "sips: 1"}}),
+            "t.yaml:3: include: duplicate key, first given on line 2; remove one");
+}
+
+TEST(TopologyIncludeError, ValueThatIsNoPath) {
+  const auto value = [](const std::string& text) {
+    return message("name: a\ninclude: " + text + "\n");
+  };
+  const std::string tail = "; allowed: the path of one YAML file, relative to this one";
+  EXPECT_EQ(value(""), "t.yaml:2: include: nothing is not a path" + tail);
+  EXPECT_EQ(value("[a.yaml, b.yaml]"), "t.yaml:2: include: a list is not a path" + tail);
+  EXPECT_EQ(value("{a: b}"), "t.yaml:2: include: a map is not a path" + tail);
+  EXPECT_EQ(value("!file a.yaml"), "t.yaml:2: include: a value with a tag is not a path" + tail);
+  EXPECT_EQ(value("''"), "t.yaml:2: include: '' is not a path" + tail);
+  EXPECT_EQ(value("\"a\\nb\""), "t.yaml:2: include: 'a\\x0ab' is not a path" + tail);
+  EXPECT_EQ(value("/etc/pe.yaml"), "t.yaml:2: include: '/etc/pe.yaml' is an absolute path" + tail);
+}
+
+TEST(TopologyIncludeError, OnlyAtTheTopOfAFile) {
+  EXPECT_THAT(message("name: a\npe: {include: pe.yaml}"),
+              AllOf(StartsWith("t.yaml:2: pe.include: unknown key 'include'"),
+                    HasSubstr("did you mean 'include'?")));
+  EXPECT_THAT(message("name: a\ninclud: pe.yaml"), HasSubstr("did you mean 'include'?"));
+  EXPECT_EQ(message("name: a", {"include=pe.yaml"}),
+            "--set include=pe.yaml: include: is for files only; give the file to --topology");
+}
+
+TEST(TopologyIncludeError, Circle) {
+  EXPECT_EQ(message("name: a\ninclude: t.yaml"),
+            "t.yaml:2: include: t.yaml includes itself: t.yaml -> t.yaml; remove one of these");
+  EXPECT_EQ(message("include: d/b.yaml", {},
+                    {{"d/b.yaml", "include: c.yaml"}, {"d/c.yaml", "\ninclude: ../d/b.yaml"}}),
+            "d/c.yaml:2: include: d/b.yaml includes itself: t.yaml -> d/b.yaml -> d/c.yaml -> "
+            "d/b.yaml; remove one of these");
+}
+
+// A topology that comes as a text has what comes with it, and no access to the disk.
+TEST(TopologyIncludeError, FileThatDoesNotComeWithTheText) {
+  EXPECT_EQ(
+      message("name: a\ninclude: b.yaml", {}, {{"c.yaml", ""}, {"d/e.yaml", ""}}),
+      "t.yaml:2: include: topology file 'b.yaml' does not come with t.yaml, which is not read "
+      "from the disk (these do: c.yaml, d/e.yaml); in a topology that a binary embeds, write "
+      "'include: FILE.yaml' on a line of its own");
+  EXPECT_THAT(message("name: a\ninclude: b.yaml"), HasSubstr("(no file does)"));
+}
+
 std::string file_message(const std::string& path) {
   try {
     read_topology_file(path);
@@ -342,6 +499,24 @@ TEST(TopologyError, FileThatCannotBeRead) {
   const std::string folder = std::filesystem::temp_directory_path().string();
   EXPECT_EQ(file_message(folder),
             "topology file '" + folder + "' is a directory; give the path of a YAML file");
+}
+
+TEST(TopologyIncludeError, FileThatCannotBeRead) {
+  const test::TemporaryFolder folder;
+  const std::string file = folder / "t.yaml";
+  std::filesystem::create_directory(folder / "parts");
+  std::ofstream(folder / "loop.yaml") << "include: parts/../loop.yaml\n";
+  const auto including = [&](const std::string& path) {
+    std::ofstream(file) << "name: a\n\ninclude: " << path << '\n';
+    return file_message(file);
+  };
+  EXPECT_EQ(including("parts/none.yaml"), file + ":3: include: topology file '" +
+                                              (folder / "parts/none.yaml") +
+                                              "' does not exist; give the path of a YAML file");
+  EXPECT_EQ(including("parts"), file + ":3: include: topology file '" + (folder / "parts") +
+                                    "' is a directory; give the path of a YAML file");
+  EXPECT_THAT(including("loop.yaml"), AllOf(StartsWith((folder / "loop.yaml") + ":1: include: "),
+                                            HasSubstr("loop.yaml includes itself: ")));
 }
 
 }  // namespace

@@ -7,10 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "model/arch/topology_keys.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace kernbench::arch {
 namespace {
@@ -20,20 +22,26 @@ const std::string kSourceDir = KERNBENCH_SOURCE_DIR;
 // No value is a default, and no two of one type in a section are alike: a key that reaches another
 // field shows.
 constexpr const char* kAllKeys = R"(name: all_keys
-sips: 1
-cubes_per_sip: 1
-pes_per_cube: 1
+sips: 2
+cubes_per_sip: 3
+pes_per_cube: 5
 pe:
   clock_ghz: 1.2
   pe_cost_model: {fixed_cycles: 32, cycles_per_byte: 0.25, max_composite_logical_bytes: 512}
-  cpu: {cmd_queue_depth: 9}
+  cpu: {cmd_queue_depth: 9, launch_ns: 12.5}
   scheduler: {rw_policy: drain_all, rw_match: handle_id, tile_buffers: 2, max_inflight_composites: 5, math_head_from_hbm: true}
   dma: {read_channels: 2, write_channels: 3, setup_cycles: 7, burst_bytes: 256, max_outstanding_bytes: 1000}
   tcm: {bytes: 2097152, bytes_per_cycle: 64, scratch_bytes: 65536}
   gemm: {model: systolic_os, block_m: 4, block_k: 5, block_n: 6, rows: 32, cols: 33, fill_cycles: 11, tile_m: 12, tile_k: 13, tile_n: 14}
   math: {lanes: 128, fixed_cycles: 3, op_rate: {rsum: 2, gelu: 0.125}}
-hbm: {gbps: 819.2, latency_ns: 0.5, efficiency: 0.9, bytes: 1048576}
+  ipcq: {channels: 2, depth: 8, slot_bytes: 128, send_cycles: 3, recv_cycles: 4}
+hbm: {gbps: 819.2, latency_ns: 0.5, efficiency: 0.9, bytes: 1048576, map: interleaved, channels: 4, interleave_bytes: 512}
+noc: {cols: 3, rows: 6, bytes_per_cycle: 32, hop_cycles: 2, niu_cycles: 7}
+d2d: {gbps: 64.5, latency_ns: 2.5}
+sip_link: {gbps: 12.5, latency_ns: 300}
 )";
+
+using Sets = std::vector<std::string>;
 
 std::string file_text(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
@@ -52,6 +60,9 @@ std::vector<std::string> differences(const TopologyConfig& x, const TopologyConf
 TEST(TopologyFile, EachKeyReachesItsField) {
   const TopologyConfig config = load_topology(kAllKeys, "t.yaml");
   EXPECT_EQ(config.name, "all_keys");
+  EXPECT_EQ(config.sips, 2u);
+  EXPECT_EQ(config.cubes_per_sip, 3u);
+  EXPECT_EQ(config.pes_per_cube, 5u);
   const PeConfig& pe = config.pe;
   EXPECT_EQ(pe.pe_cost_model.fixed_cycles, 32u);
   EXPECT_EQ(pe.pe_cost_model.cycles_per_byte, Rational(1, 4));
@@ -89,8 +100,40 @@ TEST(TopologyFile, EachKeyReachesItsField) {
                                                               : Rational(1);
     EXPECT_EQ(pe.math.op_rate[static_cast<std::size_t>(i)], expected) << command::to_string(kind);
   }
+  EXPECT_EQ(pe.ipcq.channels, 2u);
+  EXPECT_EQ(pe.ipcq.depth, 8u);
+  EXPECT_EQ(pe.ipcq.slot_bytes, 128u);
+  EXPECT_EQ(pe.ipcq.send_cycles, 3u);
+  EXPECT_EQ(pe.ipcq.recv_cycles, 4u);
   EXPECT_EQ(config.hbm.bytes, 1048576u);
-  EXPECT_EQ(pe.hbm_bytes, 1048576u) << "the DMA's range is the memory's (R3.4)";
+  EXPECT_EQ(config.hbm.map, HbmMap::interleaved);
+  EXPECT_EQ(config.hbm.channels, 4u);
+  EXPECT_EQ(config.hbm.interleave_bytes, 512u);
+  EXPECT_EQ(config.noc.cols, 3u);
+  EXPECT_EQ(config.noc.rows, 6u);
+  EXPECT_EQ(config.noc.bytes_per_cycle, 32u);
+  EXPECT_EQ(config.noc.hop_cycles, 2u);
+  EXPECT_EQ(config.noc.niu_cycles, 7u);
+  const std::vector<std::string> different = differences(config, TopologyConfig());
+  for (const TopologyKey& key : topology_keys()) {
+    if (is_op_rate(key)) continue;
+    EXPECT_THAT(different, testing::Contains(key.path)) << "kAllKeys has it not, or its default";
+  }
+}
+
+// The DMA's range is that of the memory which a PE sees (R3.4): its part of the cube's HBM, or all.
+TEST(TopologyFile, APeSeesItsMemoryAndTheNumberOfPes) {
+  const Sets sizes{"sips=2", "cubes_per_sip=3", "pes_per_cube=5"};
+  const TopologyConfig local = load_topology("name: a\nhbm: {bytes: 100004}", "t.yaml", sizes);
+  EXPECT_EQ(local.pe.hbm_bytes, 20000u);  // 100004 / 5, rounded down
+  EXPECT_EQ(local.pe.pes, 30u);
+  const TopologyConfig shared =
+      load_topology("name: a\nhbm: {bytes: 98304, map: interleaved, channels: 3}", "t.yaml", sizes);
+  EXPECT_EQ(shared.pe.hbm_bytes, 98304u);
+  EXPECT_EQ(shared.pe.pes, 30u);
+  const TopologyConfig one = load_topology("name: a", "t.yaml");
+  EXPECT_EQ(one.pe.hbm_bytes, one.hbm.bytes);
+  EXPECT_EQ(one.pe.pes, 1u);
 }
 
 // R6.1: a decimal is the fraction that its text says, not the double next to it.
@@ -100,6 +143,11 @@ TEST(TopologyFile, DecimalsAreExact) {
   EXPECT_EQ(config.hbm.gbps, Rational(4096, 5));      // 819.2
   EXPECT_EQ(config.hbm.latency_ns, Rational(1, 2));   // 0.5
   EXPECT_EQ(config.hbm.efficiency, Rational(9, 10));  // 0.9
+  EXPECT_EQ(config.pe.cpu.launch_ns, Rational(25, 2));
+  EXPECT_EQ(config.d2d.gbps, Rational(129, 2));
+  EXPECT_EQ(config.d2d.latency_ns, Rational(5, 2));
+  EXPECT_EQ(config.sip_link.gbps, Rational(25, 2));
+  EXPECT_EQ(config.sip_link.latency_ns, Rational(300));
   const TopologyConfig other = load_topology(
       "name: a", "t.yaml",
       {"pe.pe_cost_model.cycles_per_byte=0.0625", "hbm.latency_ns=0.000001", "hbm.gbps=1e3"});
@@ -108,7 +156,7 @@ TEST(TopologyFile, DecimalsAreExact) {
   EXPECT_EQ(other.hbm.gbps, Rational(1000));
 }
 
-// The example of contract 9, whose values are the defaults.
+// The example of contract 9, whose values are the defaults, and its later keys.
 constexpr const char* kContractDefaults = R"(name: a
 sips: 1
 cubes_per_sip: 1
@@ -121,6 +169,7 @@ pe:
     max_composite_logical_bytes: 1024
   cpu:
     cmd_queue_depth: 16
+    launch_ns: 0
   scheduler:
     rw_policy: overlap
     rw_match: range
@@ -152,11 +201,32 @@ pe:
     lanes: 64
     fixed_cycles: 0
     op_rate: {}
+  ipcq:
+    channels: 4
+    depth: 16
+    slot_bytes: 8192
+    send_cycles: 10
+    recv_cycles: 10
 hbm:
   gbps: 128
   latency_ns: 100
   efficiency: 1
   bytes: 4831838208
+  map: pe_local
+  channels: 8
+  interleave_bytes: 4096
+noc:
+  cols: 4
+  rows: 2
+  bytes_per_cycle: 64
+  hop_cycles: 8
+  niu_cycles: 5
+d2d:
+  gbps: 256
+  latency_ns: 20
+sip_link:
+  gbps: 100
+  latency_ns: 500
 )";
 
 TEST(TopologyFile, OnlyNameIsRequired) {
@@ -212,7 +282,9 @@ TEST(TopologyFile, BoundsAreInclusive) {
   for (const char* setting :
        {"pe.dma.read_channels=1", "pe.dma.read_channels=16", "pe.clock_ghz=0.001",
         "pe.clock_ghz=100", "hbm.efficiency=1", "hbm.latency_ns=0", "pe.dma.setup_cycles=0",
-        "hbm.bytes=1099511627776", "pe.dma.max_outstanding_bytes=4096", "pe.tcm.bytes=548864"}) {
+        "hbm.bytes=1099511627776", "pe.dma.max_outstanding_bytes=4096", "pe.tcm.bytes=548864",
+        "sips=64", "cubes_per_sip=64", "pe.ipcq.channels=256", "pe.ipcq.slot_bytes=64",
+        "pe.ipcq.send_cycles=0", "hbm.interleave_bytes=64", "noc.cols=64", "noc.rows=1"}) {
     EXPECT_NO_THROW(load_topology("name: a", "t.yaml", {setting})) << setting;
   }
 }
@@ -232,6 +304,92 @@ TEST(TopologyFile, ShippedSinglePeNsDiffersInTheDispatchCostOnly) {
   EXPECT_EQ(config.name, "single_pe_ns");
   EXPECT_EQ(config.pe.pe_cost_model.fixed_cycles, 32u);
   EXPECT_EQ(config.pe.pe_cost_model.cycles_per_byte, Rational(1, 4));
+}
+
+// The figures of the machine: each PE has what single_pe has.
+TEST(TopologyFile, ShippedCube8Pe) {
+  const TopologyConfig config = read_topology_file(kSourceDir + "/topologies/cube_8pe.yaml");
+  const TopologyConfig one = read_topology_file(kSourceDir + "/topologies/single_pe.yaml");
+  EXPECT_THAT(
+      differences(config, one),
+      testing::ElementsAre("name", "pes_per_cube", "pe.cpu.launch_ns", "hbm.gbps", "hbm.bytes"));
+  EXPECT_EQ(config.name, "cube_8pe");
+  EXPECT_EQ(config.pes(), 8u);
+  EXPECT_EQ(config.pe.cpu.launch_ns, Rational(500));
+  EXPECT_EQ(config.hbm.gbps, Rational(1024));
+  EXPECT_EQ(config.hbm.bytes, std::uint64_t{36} << 30);
+  EXPECT_EQ(config.pe_slice().gbps, one.hbm.gbps);
+  EXPECT_EQ(config.pe_slice().bytes, one.hbm.bytes);
+  EXPECT_EQ(config.noc.cols * config.noc.rows, 8u);
+}
+
+TEST(TopologyFile, ShippedLlama70b4SipIsSixteenOfThoseCubes) {
+  const TopologyConfig config = read_topology_file(kSourceDir + "/topologies/llama70b_4sip.yaml");
+  EXPECT_THAT(differences(config, read_topology_file(kSourceDir + "/topologies/cube_8pe.yaml")),
+              testing::ElementsAre("name", "sips", "cubes_per_sip"));
+  EXPECT_EQ(config.name, "llama70b_4sip");
+  EXPECT_EQ(config.sips, 4u);
+  EXPECT_EQ(config.pes(), 128u);
+  EXPECT_EQ(config.d2d.gbps, Rational(256));
+  EXPECT_EQ(config.d2d.latency_ns, Rational(20));
+  EXPECT_EQ(config.sip_link.gbps, Rational(100));
+  EXPECT_EQ(config.sip_link.latency_ns, Rational(500));
+}
+
+// Who copies the shipped PE sees every key of it.
+TEST(TopologyFile, ShippedPeDefaultsNameEveryKeyOfAPe) {
+  const std::string text = file_text(kSourceDir + "/topologies/pe_defaults.yaml");
+  for (const TopologyKey& key : topology_keys()) {
+    if (key.path.rfind("pe.", 0) != 0 || is_op_rate(key)) continue;
+    EXPECT_THAT(text, testing::HasSubstr(key.path.substr(key.path.rfind('.') + 1) + ": "));
+  }
+}
+
+// The included file's keys come first, wherever the line stands; those of the including file
+// replace them one by one, not section by section.
+TEST(TopologyInclude, IsReadFirstAndReplacedKeyByKey) {
+  const TopologyIncludes includes{
+      {"pe.yaml", "pe: {clock_ghz: 2, math: {lanes: 8, fixed_cycles: 3}}\n"}};
+  const TopologyConfig expected =
+      load_topology("name: a\npe: {clock_ghz: 2, math: {lanes: 16, fixed_cycles: 3}}\n", "t.yaml");
+  for (const char* text : {"include: pe.yaml\nname: a\npe: {math: {lanes: 16}}\n",
+                           "name: a\npe: {math: {lanes: 16}}\ninclude: pe.yaml\n",
+                           "{name: a, pe: {math: {lanes: 16}}, 'include': \"pe.yaml\"}"}) {
+    EXPECT_THAT(differences(load_topology(text, "t.yaml", {}, includes), expected),
+                testing::IsEmpty())
+        << text;
+  }
+  EXPECT_EQ(load_topology("name: a\ninclude: pe.yaml", "t.yaml", {"pe.math.lanes=4"}, includes)
+                .pe.math.lanes,
+            4u);
+}
+
+// A chain, each path relative to the file in which it stands; `show` has no include.
+TEST(TopologyInclude, PathsAreRelativeToTheIncludingFile) {
+  const std::string text = "include: parts/cube.yaml\npes_per_cube: 3\n";
+  const TopologyIncludes includes{
+      {"parts/cube.yaml", "name: given\nsips: 2\npes_per_cube: 4\ninclude: ../pe.yaml\n"},
+      {"pe.yaml", "sips: 3\npe: {clock_ghz: 2}\n"}};
+  for (const char* file : {"t.yaml", "./t.yaml", "some/t.yaml", "/some/where/t.yaml"}) {
+    const TopologyConfig config = load_topology(text, file, {}, includes);
+    EXPECT_THAT(differences(config, load_topology("{name: given, sips: 2, pes_per_cube: 3, pe: "
+                                                  "{clock_ghz: 2}}",
+                                                  "u.yaml")),
+                testing::IsEmpty())
+        << file;
+    EXPECT_THAT(to_yaml(config), testing::Not(testing::HasSubstr("include")));
+  }
+}
+
+TEST(TopologyInclude, FilesAreFoundFromAnyFolder) {
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "parts");
+  std::ofstream(folder / "t.yaml") << "name: a\ninclude: parts/cube.yaml\n";
+  std::ofstream(folder / "parts/cube.yaml") << "pes_per_cube: 4\ninclude: pe.yaml\n";
+  std::ofstream(folder / "parts/pe.yaml") << "pe: {clock_ghz: 2}\n";
+  const TopologyConfig config = read_topology_file(folder / "t.yaml");
+  EXPECT_EQ(config.pes_per_cube, 4u);
+  EXPECT_EQ(config.pe.clock_ghz, Rational(2));
 }
 
 TEST(TopologyFile, ReadingAFileTakesOverrides) {

@@ -54,7 +54,8 @@ TEST(Parameters, RefuseWhatIsNotDeclared) {
   EXPECT_EQ(
       error_of("gqa_decode", {{"tiles", "64"}}),
       "gqa_decode: no parameter 'tiles'; parameters are variant, g, d, s_kv, tile, t_q, "
-      "kv_heads, dtype, stats, heads, lengths, kv, block_table, blocks; did you mean 'tile'?");
+      "kv_heads, dtype, stats, heads, lengths, kv, block_table, blocks, c, p, merge; did you mean "
+      "'tile'?");
   EXPECT_EQ(error_of("gemm", {{"m", "1"}, {"m", "1"}}), "gemm: m is given twice; give it once");
 }
 

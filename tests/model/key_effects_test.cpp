@@ -2,13 +2,15 @@
 // Every key of a topology does something (docs/field_cases.md, 31). A number, halved and doubled on
 // a kernel that uses what it describes, moves a reported number the way its meaning says, or its
 // meaning says that it has no timing effect and nothing moves. Each choice gives an op log of its
-// own. The table of keys is iterated, so a new key without a probe fails.
+// own. Of a key that needs several PEs, or an HBM that they share, this says that without them
+// nothing moves. The table of keys is iterated, so a new key without a probe fails.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -178,6 +180,8 @@ std::map<std::string, Probe> probes() {
        {kMore, load(65536), {"pe.dma.burst_bytes=2048", "pe.dma.max_outstanding_bytes=4096"}}},
       {"pe.dma.max_outstanding_bytes",
        {kLess, load(65536), {"pe.dma.burst_bytes=1024", "pe.dma.max_outstanding_bytes=4096"}}},
+      {"pe.cpu.launch_ns", {kMore, one_gemm(), {"pe.cpu.launch_ns=500"}}},
+      {"pe.ipcq.channels", {Larger::changes_nothing, one_gemm()}},
       {"pe.tcm.bytes", {Larger::changes_nothing, one_gemm(), {"pe.tcm.bytes=2097152"}}},
       {"pe.tcm.bytes_per_cycle", {kLess, one_gemm()}},
       {"pe.tcm.scratch_bytes", {Larger::changes_nothing, one_gemm()}},
@@ -207,6 +211,28 @@ std::map<std::string, Probe> probes() {
   return probes;
 }
 
+/// How many PEs there are, not what one of them does.
+const std::set<std::string> kSizes{"sips", "cubes_per_sip", "pes_per_cube"};
+
+/// Keys of what one PE with its own HBM does not have, and what to set where half is no value.
+std::map<std::string, Sets> needs_several_pes() {
+  return {{"pe.ipcq.depth", {}},
+          {"pe.ipcq.slot_bytes", {}},
+          {"pe.ipcq.send_cycles", {}},
+          {"pe.ipcq.recv_cycles", {}},
+          {"hbm.channels", {}},
+          {"hbm.interleave_bytes", {}},
+          {"noc.cols", {}},
+          {"noc.rows", {}},
+          {"noc.bytes_per_cycle", {}},
+          {"noc.hop_cycles", {}},
+          {"noc.niu_cycles", {"noc.niu_cycles=4"}},
+          {"d2d.gbps", {}},
+          {"d2d.latency_ns", {}},
+          {"sip_link.gbps", {}},
+          {"sip_link.latency_ns", {}}};
+}
+
 struct Outcome {
   std::uint64_t figure = 0;
   std::string op_log;
@@ -220,29 +246,29 @@ Outcome measure(const Probe& probe, const Sets& sets) {
   return {std::stoull(text), text.substr(text.find('\n') + 1)};
 }
 
+/// The same with a multiple of what `probe.base` gives that key.
+Outcome measure(const Probe& probe, const arch::TopologyKey& key, double factor) {
+  const arch::TopologyConfig base = arch::load_topology("name: probe", "probe.yaml", probe.base);
+  Sets sets = probe.base;
+  sets.erase(std::remove_if(
+                 sets.begin(), sets.end(),
+                 [&](const std::string& set) { return set.substr(0, set.find('=')) == key.path; }),
+             sets.end());
+  sets.push_back(fmt::format("{}={}", key.path, std::stod(key.print(base)) * factor));
+  return measure(probe, sets);
+}
+
 TEST(KeyEffects, EveryNumberDoesWhatItsMeaningSays) {
   std::map<std::string, Probe> left = probes();
+  const std::map<std::string, Sets> elsewhere = needs_several_pes();
   for (const arch::TopologyKey& key : arch::topology_keys()) {
     SCOPED_TRACE(key.path);
-    if (!key.number) continue;
-    if (key.range == "[1, 1]") continue;  // no other value is legal
+    if (!key.number || elsewhere.count(key.path) != 0 || kSizes.count(key.path) != 0) continue;
     const auto found = left.find(key.path);
     ASSERT_NE(found, left.end()) << "no probe says what this key does";
     const Probe& probe = found->second;
-
-    const arch::TopologyConfig base = arch::load_topology("name: probe", "probe.yaml", probe.base);
-    const double value = std::stod(key.print(base));
-    const auto with = [&](double factor) {
-      Sets sets = probe.base;
-      sets.erase(std::remove_if(sets.begin(), sets.end(),
-                                [&](const std::string& set) {
-                                  return set.substr(0, set.find('=')) == key.path;
-                                }),
-                 sets.end());
-      sets.push_back(fmt::format("{}={}", key.path, value * factor));
-      return measure(probe, sets);
-    };
-    const Outcome half = with(0.5), same = with(1), twice = with(2);
+    const Outcome half = measure(probe, key, 0.5), same = measure(probe, key, 1),
+                  twice = measure(probe, key, 2);
     const bool says_nothing = key.meaning.find("no timing effect") != std::string::npos;
     EXPECT_EQ(probe.larger == Larger::changes_nothing, says_nothing) << key.meaning;
     if (probe.larger == Larger::takes_less) {
@@ -258,6 +284,22 @@ TEST(KeyEffects, EveryNumberDoesWhatItsMeaningSays) {
     left.erase(found);
   }
   for (const auto& [path, probe] : left) ADD_FAILURE() << path << " is no key";
+}
+
+// Without several PEs, or an HBM that is shared, these keys do nothing, and their meaning says so.
+TEST(KeyEffects, OnePeWithItsOwnHbmHasNoNetwork) {
+  Probe probe{Larger::changes_nothing, one_gemm()};
+  const std::string expected = measure(probe, Sets{}).op_log;
+  for (const auto& [path, base] : needs_several_pes()) {
+    SCOPED_TRACE(path);
+    const arch::TopologyKey* key = arch::find_topology_key(path);
+    ASSERT_NE(key, nullptr);
+    EXPECT_THAT(key->meaning, testing::AnyOf(testing::HasSubstr("; no effect with one "),
+                                             testing::HasSubstr("(map interleaved only)")));
+    probe.base = base;
+    EXPECT_EQ(measure(probe, *key, 0.5).op_log, expected);
+    EXPECT_EQ(measure(probe, *key, 2).op_log, expected);
+  }
 }
 
 // ---- keys that are no numbers -------------------------------------------------------------------
@@ -310,6 +352,7 @@ TEST(KeyEffects, EveryChoiceShowsInTheOpLog) {
   auto left = choice_probes();
   for (const arch::TopologyKey& key : arch::topology_keys()) {
     if (key.number || key.path == "name") continue;
+    if (key.path == "hbm.map") continue;  // how PEs share: needs several
     const auto found = left.find(key.path);
     ASSERT_NE(found, left.end()) << key.path << ": no probe shows what this key does";
     std::map<std::string, std::string> value_of;  // by op log

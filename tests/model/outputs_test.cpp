@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tests/support/kernel_bench.hpp"
+#include "tests/support/sc_trace_reader.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/vcd_reader.hpp"
 
@@ -116,35 +117,6 @@ TEST(Outputs, TheWaveformShowsKBeforeV) {
   for (const auto& [cmd, stages] : prologue_stages) EXPECT_EQ(stages, 8) << "command " << cmd;
 }
 
-// The last value of every variable of a file that SystemC wrote, by path.
-std::map<std::string, std::uint64_t> last_values(const std::string& text) {
-  std::map<std::string, std::string> paths;  // by identifier
-  std::map<std::string, std::uint64_t> values;
-  std::vector<std::string> scopes;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string first, kind, width, id, name;
-    words >> first;
-    if (first == "$scope") {
-      words >> kind >> name;
-      scopes.push_back(name == "SystemC" ? "" : name + ".");
-    } else if (first == "$upscope") {
-      scopes.pop_back();
-    } else if (first == "$var") {
-      words >> kind >> width >> id >> name;
-      std::string path;
-      for (const std::string& scope : scopes) path += scope;
-      paths[id] = path + name;
-    } else if (first[0] == 'b' && words >> id) {
-      values[paths.at(id)] = std::stoull(first.substr(1), nullptr, 2);
-    } else if ((first[0] == '0' || first[0] == '1') && paths.count(first.substr(1)) != 0) {
-      values[paths.at(first.substr(1))] = first[0] == '1' ? 1 : 0;
-    }
-  }
-  return values;
-}
-
 // R10.3: Pe::trace() shows the same in a user's own file; seq has counted every stage.
 TEST(Outputs, TraceRegistersTheStateOfEveryEngine) {
   test::TemporaryFolder folder;
@@ -154,7 +126,7 @@ TEST(Outputs, TraceRegistersTheStateOfEveryEngine) {
   const BenchResult result = test::run_catalogue(test::single_pe(), "gqa_decode",
                                                  {{"variant", "opt2"}, {"s_kv", "128"}}, options);
   sc_core::sc_close_vcd_trace_file(file);
-  const auto values = last_values(test::read_file(folder / "own.vcd"));
+  const auto values = test::last_values(test::read_file(folder / "own.vcd"));
   for (const std::string engine : {"dma_rd", "dma_wr", "tcm", "gemm", "math"}) {
     const auto stages =
         test::select(result.rows, [&](const OpLogRow& row) { return row.engine == engine; });

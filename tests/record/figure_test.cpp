@@ -136,9 +136,10 @@ class XmlReader {
 };
 
 std::string figure_text(const std::vector<StageRecord>& records, Picoseconds end,
-                        Figure::Window window = {}, const std::string& title = "gemm m=8") {
+                        Figure::Window window = {}, const std::string& title = "gemm m=8",
+                        const arch::TopologyConfig& topology = one_cube(16)) {
   const TemporaryFolder folder;
-  Figure figure(folder / "figure.svg", title, window);
+  Figure figure(folder / "figure.svg", title, window, topology);
   feed(figure, records, end);
   return read_file(folder / "figure.svg");
 }
@@ -280,10 +281,45 @@ TEST(FigureTest, EveryEngineAndChannelAtWorkHasARowInTheOrderOfTheDataFlow) {
 }
 
 TEST(FigureTest, RowsNameTheirPeIfThereAreSeveral) {
-  StageRecord other = math_row(0, 10, 0);
-  other.pe = 12;
+  const StageRecord other = on_pe(12, math_row(0, 10, 0));
   EXPECT_THAT(draw({math_row(0, 10, 0), other}, 10).words(),
               IsSupersetOf({"pe0.math", "pe12.math"}));
+  EXPECT_THAT(draw({other}, 10).words(), Contains("math"));
+}
+
+// 82 px hold 13 characters of 6 px: longer names stand above their engines, in the same row.
+TEST(FigureTest, LongNamesOfPesStandAboveTheirEngines) {
+  const std::vector<StageRecord> records{on_pe(3, math_row(0, 10, 0)),
+                                         on_pe(12, math_row(0, 10, 0))};
+  const Drawing drawing = read_figure(figure_text(records, 10, {}, "title", two_sips()));
+  ASSERT_EQ(drawing.bars.size(), 2u);
+  std::map<std::uint64_t, std::string> names;  // by y
+  for (const Text& text : drawing.texts) {
+    if (text.x < Figure::kLeft && text.text != "ns") names[text.y] = text.text;
+  }
+  std::vector<std::string> order;
+  for (const auto& [y, name] : names) order.push_back(name);
+  EXPECT_THAT(order, ElementsAre("sip0.cube0.pe3", "math", "sip1.cube0.pe0", "math"));
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::uint64_t top = drawing.bars[i].y - 3;  // of the row, by kBarTop
+    EXPECT_GT(std::next(names.begin(), static_cast<int>(2 * i))->first, top);
+    EXPECT_LT(std::next(names.begin(), static_cast<int>(2 * i + 1))->first, top + 28);
+  }
+}
+
+TEST(FigureTest, MessagesHaveARowBelowMathAndTellTheirPeers) {
+  const Drawing drawing =
+      draw({message_row(0, 1000000, StageKind::send, 3, 0, 15, 2), math_row(0, 1000000, 1),
+            message_row(1000000, 2000000, StageKind::recv, 4, 1, 7, 0)},
+           kEnd);
+  ASSERT_EQ(drawing.bars.size(), 3u);
+  EXPECT_EQ(drawing.bars[0].title,
+            "ipcq #3 send src slot 0 to pe15 channel 2: 0.000 to 1000.000 ns");
+  EXPECT_EQ(drawing.bars[2].title,
+            "ipcq #4 recv out slot 1 from pe7 channel 0: 1000.000 to 2000.000 ns");
+  EXPECT_EQ(drawing.bars[0].y, drawing.bars[2].y);
+  EXPECT_GT(drawing.bars[0].y, drawing.bars[1].y);
+  EXPECT_THAT(drawing.words(), IsSupersetOf({"ipcq", "math", "#3 send", "#4 recv"}));
 }
 
 TEST(FigureTest, ColoursAreOfCommandsAndStallsAreHatched) {
@@ -436,7 +472,7 @@ std::string refusal(const std::vector<StageRecord>& records, Picoseconds end,
   const TemporaryFolder folder;
   std::string message = "no error";
   {
-    Figure figure(folder / "figure.svg", "title", window);
+    Figure figure(folder / "figure.svg", "title", window, one_cube(1));
     try {
       feed(figure, records, end);
     } catch (const InputError& error) {
@@ -472,7 +508,7 @@ TEST(FigureTest, RefusesAWindowAfterTheRun) {
 
 TEST(FigureTest, RefusesAFileThatCannotBeOpened) {
   const TemporaryFolder folder;
-  EXPECT_THROW(Figure(folder / "none/figure.svg", "title", {}), InputError);
+  EXPECT_THROW(Figure(folder / "none/figure.svg", "title", {}, one_cube(1)), InputError);
 }
 
 // The reader above sees what is wrong.

@@ -85,7 +85,7 @@ class Story {
   // Stages of command `number`; from `start` to `done`.
   void simple(std::uint64_t number, Picoseconds start, Picoseconds done) {
     const Plan& plan = plans_[number];
-    add({number}, plan.is_dma() ? plan.dma() : plan.prologue(0), start, done);
+    add({number}, plan.is_transfer() ? plan.transfer() : plan.prologue(0), start, done);
   }
   void prologue(std::uint64_t number, std::int32_t i, Picoseconds start, Picoseconds done) {
     add({number, -1, 5, i}, plans_[number].prologue(i), start, done);

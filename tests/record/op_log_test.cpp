@@ -24,7 +24,8 @@ TEST(OpLogTest, WritesEveryColumnAndLeavesEmptyWhatDoesNotApply) {
   gemm.elements = 65536;
   feed(log,
        {dispatch_row(0, 60125, 0), stall, math_row(60125, 68125, 0),
-        read_row(104125, 248125, 348125, 0, 1), gemm},
+        read_row(104125, 248125, 348125, 0, 1), gemm,
+        on_pe(17, message_row(380000, 390000, StageKind::send, 4, 1, 126, 3))},
        400000);
   // R10.2, by hand; 2^40 is 0x10000000000.
   EXPECT_EQ(read_file(folder / "op.csv"),
@@ -34,7 +35,8 @@ TEST(OpLogTest, WritesEveryColumnAndLeavesEmptyWhatDoesNotApply) {
             "60125,60200,60200,17,cpu,queue_stall,,0,,,,,,,,\n"
             "60125,68125,68125,0,math,math,rmax,0,0,,,,out,0x10000000000,,512\n"
             "104125,248125,348125,0,dma_rd1,dma_read,gemm,0,8,0,1,2,b,0x1f000,16384,\n"
-            "344000,376000,376000,0,gemm,gemm,gemm,3,0,0,0,0,,,,65536\n");
+            "344000,376000,376000,0,gemm,gemm,gemm,3,0,0,0,0,,,,65536\n"
+            "380000,390000,390000,17,ipcq,send,send,4,,1,126,3,src,0x10000000040,8192,\n");
 }
 
 TEST(OpLogTest, AppearsOnlyWhenFinishedAndIsTheHeaderForAnEmptyRun) {

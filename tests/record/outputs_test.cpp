@@ -25,14 +25,21 @@ std::vector<StageRecord> random_run(std::uint32_t pes, int stages_per_engine) {
   std::mt19937 random(7);
   std::vector<StageRecord> records;
   for (std::uint32_t pe = 0; pe < pes; ++pe) {
-    for (int lane = 0; lane < 3; ++lane) {
+    for (int lane = 0; lane < 4; ++lane) {
       Picoseconds now = 0;
       for (int i = 0; i < stages_per_engine; ++i) {
         now += random() % 2 == 0 ? 0 : random() % 5;
         const Picoseconds end = now + 1 + random() % 5;
-        StageRecord record =
-            lane == 2 ? math_row(now, end, i)
-                      : read_row(now, end, end + random() % 9, i, static_cast<std::uint32_t>(lane));
+        const std::uint64_t latency = random() % 9;
+        StageRecord record;
+        if (lane == 2) {
+          record = math_row(now, end, i);
+        } else if (lane == 3) {
+          record = message_row(now, end, i % 3 == 0 ? StageKind::recv : StageKind::send, i, i % 2,
+                               1 - static_cast<std::int32_t>(pe), i % 4);
+        } else {
+          record = read_row(now, end, end + latency, i, static_cast<std::uint32_t>(lane));
+        }
         record.pe = pe;
         records.push_back(record);
         now = end;
@@ -75,9 +82,11 @@ void replay(const std::vector<StageRecord>& records, unsigned seed, record::Reco
 void write_all(const std::vector<StageRecord>& records, unsigned seed,
                const TemporaryFolder& folder, const std::string& name) {
   record::OpLog log(folder / (name + ".csv"));
-  record::Vcd vcd(folder / (name + ".vcd"), {0, 1}, 2, 1);
-  record::Trace trace(folder / (name + ".json"));
-  record::Figure figure(folder / (name + ".svg"), "run", {});
+  arch::TopologyConfig topology = one_cube(2);
+  topology.pe.dma.read_channels = 2;
+  record::Vcd vcd(folder / (name + ".vcd"), topology, {0, 1});
+  record::Trace trace(folder / (name + ".json"), topology);
+  record::Figure figure(folder / (name + ".svg"), "run", {}, topology);
   record::Recorder recorder;
   recorder.add_sink(log);
   recorder.add_sink(vcd);
@@ -115,7 +124,7 @@ TEST(OutputsTest, OpLogIsTheSortedRecordsAndTheWaveformHasItsIntervals) {
   }
   const VcdFile vcd = read_vcd(folder / "run.vcd");
   for (std::uint32_t pe = 0; pe < 2; ++pe) {
-    for (const char* engine : {"dma_rd", "dma_rd1", "math"}) {
+    for (const char* engine : {"dma_rd", "dma_rd1", "math", "ipcq"}) {
       const auto expected =
           select(rows, [&](const OpLogRow& r) { return r.pe == pe && r.engine == engine; });
       const auto stages = vcd.stages("pe" + std::to_string(pe) + "." + engine);
@@ -125,6 +134,11 @@ TEST(OutputsTest, OpLogIsTheSortedRecordsAndTheWaveformHasItsIntervals) {
         EXPECT_EQ(stages[i].end, expected[i].end);
         EXPECT_EQ(stages[i].cmd, expected[i].cmd);
         EXPECT_EQ(stages[i].op, expected[i].op);
+        if (engine != std::string("ipcq")) continue;
+        EXPECT_EQ(stages[i].slot, expected[i].tile_m);
+        EXPECT_EQ(stages[i].peer, expected[i].tile_n);
+        EXPECT_EQ(stages[i].channel, expected[i].tile_k);
+        EXPECT_EQ(stages[i].bytes, expected[i].bytes);
       }
     }
   }

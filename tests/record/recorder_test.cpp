@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <limits>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "tests/record/sample_records.hpp"
 
@@ -119,6 +122,109 @@ TEST(RecorderTest, MemoryFollowsTheLongestStageNotTheRun) {
   EXPECT_EQ(listing.lines.size(), 9996u);
 }
 
+// Keeps what it is given.
+class Rows : public OrderedSink {
+ public:
+  void record(const StageRecord& record) override { rows.push_back(record); }
+  void finish(Picoseconds) override {}
+
+  std::vector<StageRecord> rows;
+};
+
+// Every field has a value of its own, as wide as it gets or nearly so.
+TEST(RecorderTest, WhatIsHeldComesOutWhole) {
+  constexpr auto kMost = std::numeric_limits<std::int32_t>::max();
+  StageRecord full;
+  full.start = 1;
+  full.end = std::numeric_limits<Picoseconds>::max() - 1;
+  full.done = std::numeric_limits<Picoseconds>::max();
+  full.pe = 70000;  // statistics are kept up to it
+  full.engine = Engine::ipcq;
+  full.channel = std::numeric_limits<std::uint16_t>::max();
+  full.stage = StageKind::recv;
+  full.op = "recv";
+  full.cmd = std::numeric_limits<std::int64_t>::max();
+  full.op_index = kMost;
+  full.tile = {kMost - 1, kMost - 2, kMost - 3};
+  full.operand = "out";
+  full.has_addr = true;
+  full.addr = command::kTcmBase - 1;
+  full.bytes = std::numeric_limits<std::uint64_t>::max() - 2;
+  full.elements = std::numeric_limits<std::uint64_t>::max() - 3;
+  const StageRecord bare = row(2, 3, Engine::cpu, StageKind::wait, -1);
+
+  Rows sink;
+  Recorder recorder;
+  recorder.add_sink(sink);
+  const auto first = recorder.begin(1);
+  recorder.end(recorder.begin(2), bare);
+  recorder.end(first, full);
+  recorder.finish(full.done);
+  ASSERT_EQ(sink.rows.size(), 2u);
+  for (const auto& [given, found] :
+       {std::pair{full, sink.rows[0]}, std::pair{bare, sink.rows[1]}}) {
+    EXPECT_EQ(found.start, given.start);
+    EXPECT_EQ(found.end, given.end);
+    EXPECT_EQ(found.done, given.done);
+    EXPECT_EQ(found.pe, given.pe);
+    EXPECT_EQ(found.engine, given.engine);
+    EXPECT_EQ(found.channel, given.channel);
+    EXPECT_EQ(found.stage, given.stage);
+    EXPECT_EQ(found.op, given.op);
+    EXPECT_EQ(found.cmd, given.cmd);
+    EXPECT_EQ(found.op_index, given.op_index);
+    EXPECT_EQ(found.tile.m, given.tile.m);
+    EXPECT_EQ(found.tile.n, given.tile.n);
+    EXPECT_EQ(found.tile.k, given.tile.k);
+    EXPECT_EQ(found.operand, given.operand);
+    EXPECT_EQ(found.has_addr, given.has_addr);
+    EXPECT_EQ(found.addr, given.addr);
+    EXPECT_EQ(found.bytes, given.bytes);
+    EXPECT_EQ(found.elements, given.elements);
+  }
+}
+
+TEST(RecorderTest, TextsAreTakenUpTo256) {
+  static const std::string kText(300, 'x');
+  Rows sink;
+  Recorder recorder;
+  recorder.add_sink(sink);
+  const auto held = recorder.begin(0);
+  const auto record_text = [&](std::size_t size) {
+    StageRecord record = row(1, 2, Engine::math, StageKind::math, 0);
+    record.op = std::string_view(kText).substr(0, size);
+    record.operand = record.op;
+    recorder.end(recorder.begin(1), record);
+  };
+  for (std::size_t size = 1; size <= 256; ++size) record_text(size);
+  EXPECT_THROW(record_text(257), std::logic_error);
+  recorder.drop(held);
+  recorder.finish(2);
+  // In the order of their texts: shorter first, as one begins the other.
+  ASSERT_EQ(sink.rows.size(), 256u);
+  for (std::size_t i = 0; i < 256; ++i) EXPECT_EQ(sink.rows[i].op.size(), i + 1);
+}
+
+// 128 PEs, of which one waits throughout: what the others do meanwhile is held back, and no more.
+TEST(RecorderTest, AWaitOfOnePeHoldsBackTheRowsOfTheOthers) {
+  Rows sink;
+  Recorder recorder;
+  recorder.add_sink(sink);
+  const auto wait = recorder.begin(0);
+  for (Picoseconds i = 1; i <= 100; ++i) {
+    for (std::uint32_t pe = 1; pe < 128; ++pe) {
+      recorder.end(recorder.begin(i), on_pe(pe, math_row(i, i + 1, 0)));
+    }
+  }
+  EXPECT_EQ(recorder.pending(), 1u + 100 * 127);
+  recorder.end(wait, row(0, 101, Engine::cpu, StageKind::wait, 0));
+  recorder.begin(101);
+  EXPECT_EQ(recorder.pending(), 1u);
+  EXPECT_EQ(sink.rows.size(), 1u + 100 * 127);
+  EXPECT_EQ(sink.rows.front().pe, 0u);
+  EXPECT_TRUE(std::is_sorted(sink.rows.begin(), sink.rows.end(), op_log_order));
+}
+
 TEST(RecorderTest, WithoutASinkNothingIsKeptButTheStatistics) {
   Recorder recorder;
   for (Picoseconds i = 0; i < 100; ++i) recorder.end(recorder.begin(i), math_row(i, i + 1, 0));
@@ -154,6 +260,7 @@ TEST(OpLogOrderTest, ComparesTheKeysInTheirOrder) {
       make(1, 9, 9, Engine::dma_rd, 2, 9, 9, {9, 9, 9}, "b"),
       make(1, 9, 9, Engine::dma_wr, 0, 9, 9, {9, 9, 9}, "b"),
       make(1, 9, 9, Engine::gemm, 0, 9, 9, {9, 9, 9}, "b"),
+      make(1, 9, 9, Engine::ipcq, 0, 9, 9, {9, 9, 9}, "b"),
       make(1, 9, 9, Engine::math, 0, 9, 9, {9, 9, 9}, "b"),
       make(1, 9, 9, Engine::scheduler, 0, 9, 9, {9, 9, 9}, "b"),
       make(1, 9, 9, Engine::tcm, 0, -1, 9, {9, 9, 9}, "b"),
@@ -170,6 +277,17 @@ TEST(OpLogOrderTest, ComparesTheKeysInTheirOrder) {
   for (std::size_t i = 0; i < ordered.size(); ++i) {
     for (std::size_t j = 0; j < ordered.size(); ++j) {
       EXPECT_EQ(op_log_order(ordered[i], ordered[j]), i < j) << i << " " << j;
+    }
+  }
+}
+
+// What the order of engines relies on: a channel's suffix decides only within one engine.
+TEST(OpLogOrderTest, NoEnginesNameIsTheBeginningOfAnothers) {
+  for (int i = 0; i < arch::kEngines; ++i) {
+    for (int j = 0; j < arch::kEngines; ++j) {
+      if (i == j) continue;
+      const std::string_view name = to_string(static_cast<Engine>(i));
+      EXPECT_NE(to_string(static_cast<Engine>(j)).substr(0, name.size()), name);
     }
   }
 }

@@ -19,15 +19,16 @@ using testing::ElementsAre;
 
 TEST(StageTest, NamesAreThoseOfTheOpLog) {  // R10.2
   std::vector<std::string> stages, engines;
-  for (int i = 0; i <= static_cast<int>(StageKind::dma_write); ++i) {
+  for (int i = 0; i <= static_cast<int>(StageKind::recv); ++i) {
     stages.emplace_back(to_string(static_cast<StageKind>(i)));
   }
   for (int i = 0; i < arch::kEngines; ++i) {
     engines.emplace_back(to_string(static_cast<Engine>(i)));
   }
   EXPECT_THAT(stages, ElementsAre("dispatch", "queue_stall", "wait", "admit_stall", "dma_read",
-                                  "fetch", "gemm", "math", "store", "dma_write"));
-  EXPECT_THAT(engines, ElementsAre("cpu", "scheduler", "dma_rd", "dma_wr", "tcm", "gemm", "math"));
+                                  "fetch", "gemm", "math", "store", "dma_write", "send", "recv"));
+  EXPECT_THAT(engines,
+              ElementsAre("cpu", "scheduler", "dma_rd", "dma_wr", "tcm", "gemm", "math", "ipcq"));
   EXPECT_EQ(record::engine_name(Engine::dma_rd, 0), "dma_rd");
   EXPECT_EQ(record::engine_name(Engine::dma_wr, 12), "dma_wr12");
 }

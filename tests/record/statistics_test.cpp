@@ -48,6 +48,26 @@ TEST(StatisticsTest, SumsWorkPerEngineAndStandstillByCause) {
   EXPECT_EQ(pe.stalls.admit_ps, 3u);
 }
 
+TEST(StatisticsTest, CountsSlotsAndBytesOfMessagesEachWay) {
+  record::Statistics statistics;
+  StageRecord last = message_row(20, 30, StageKind::send, 4, 1, 2, 0);
+  last.bytes = 100;
+  for (const StageRecord& record : {message_row(0, 10, StageKind::send, 4, 0, 2, 0),
+                                    message_row(10, 20, StageKind::recv, 3, 0, 2, 1), last}) {
+    statistics.add(record);
+  }
+  const record::PeStatistics& pe = statistics.pes()[0];
+  EXPECT_EQ(pe.ipcq.sent_slots, 2u);
+  EXPECT_EQ(pe.ipcq.sent_bytes, 8292u);
+  EXPECT_EQ(pe.ipcq.received_slots, 1u);
+  EXPECT_EQ(pe.ipcq.received_bytes, 8192u);
+  // One server for both.
+  EXPECT_EQ(engine(pe, Engine::ipcq).busy_ps, 30u);
+  EXPECT_EQ(engine(pe, Engine::ipcq).stages, 3u);
+  EXPECT_EQ(engine(pe, Engine::ipcq).bytes, 16484u);
+  EXPECT_EQ(pe.hbm_read_bytes + pe.hbm_write_bytes, 0u);
+}
+
 TEST(StatisticsTest, KeepsPesApartAndAPeWithoutRecordsAtZero) {
   record::Statistics statistics;
   StageRecord record = math_row(0, 7, 0);

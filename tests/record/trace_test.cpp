@@ -17,9 +17,10 @@ using nlohmann::json;
 using record::Trace;
 using testing::HasSubstr;
 
-json trace_of(const std::vector<StageRecord>& records) {
+json trace_of(const std::vector<StageRecord>& records,
+              const arch::TopologyConfig& topology = one_cube(1)) {
   const TemporaryFolder folder;
-  Trace trace(folder / "trace.json");
+  Trace trace(folder / "trace.json", topology);
   feed(trace, records, 1000000);
   return json::parse(read_file(folder / "trace.json"));
 }
@@ -49,7 +50,7 @@ TEST(TraceTest, IntervalsAndArgumentsAreThoseOfTheRecords) {
   other_pe.pe = 5;
   const std::vector<StageRecord> records{dispatch_row(0, 60125, 0), stall, other_pe,
                                          read_row(104125, 248125, 348125, 2, 1)};
-  const json trace = trace_of(records);
+  const json trace = trace_of(records, one_cube(6));
 
   std::map<int, std::string> processes;
   std::map<std::pair<int, int>, std::string> tracks;
@@ -87,9 +88,32 @@ TEST(TraceTest, IntervalsAndArgumentsAreThoseOfTheRecords) {
                             "addr": "0x1f000", "bytes": 16384, "done_ps": 348125})"));
 }
 
+TEST(TraceTest, MessagesShowSlotPeerAndChannelAndPesHaveTheirNames) {
+  const json trace = trace_of({on_pe(11, message_row(1000, 11000, StageKind::send, 7, 1, 12, 3)),
+                               on_pe(12, message_row(11000, 21000, StageKind::recv, 5, 1, 11, 3))},
+                              two_sips());
+  const auto stages = events(trace, "X");
+  ASSERT_EQ(stages.size(), 2u);
+  EXPECT_EQ(stages[0]["name"], "send sip1.cube0.pe0");
+  EXPECT_EQ(stages[1]["name"], "recv sip0.cube2.pe3");
+  EXPECT_EQ(stages[0]["cat"], "stage");
+  EXPECT_EQ(stages[0]["args"], json::parse(R"({"stage": "send", "op": "send", "cmd": 7, "slot": 1,
+                                               "peer": 12, "channel": 3, "operand": "src",
+                                               "addr": "0x10000000040", "bytes": 8192})"));
+  std::map<int, std::string> processes;
+  std::vector<std::string> tracks;
+  for (const json& event : events(trace, "M")) {
+    if (event["name"] == "process_name") processes[event["pid"]] = event["args"]["name"];
+    if (event["name"] == "thread_name") tracks.push_back(event["args"]["name"]);
+  }
+  EXPECT_EQ(processes.at(12), "sip0.cube2.pe3");
+  EXPECT_EQ(processes.at(13), "sip1.cube0.pe0");
+  EXPECT_EQ(tracks, (std::vector<std::string>{"ipcq", "ipcq"}));
+}
+
 TEST(TraceTest, TimesAreExactInTheText) {
   const TemporaryFolder folder;
-  Trace trace(folder / "trace.json");
+  Trace trace(folder / "trace.json", one_cube(1));
   feed(trace, {math_row(12345678000001, 12345678000010, 0)}, 12345678000010);
   // 12,345,678,000,001 ps = 12,345,678.000001 us.
   EXPECT_THAT(read_file(folder / "trace.json"),

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "tests/record/sample_records.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -18,10 +19,10 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string vcd_text(const std::vector<StageRecord>& records, Picoseconds end,
-                     const std::vector<std::uint32_t>& pes = {0}, std::uint32_t read_channels = 1,
-                     std::uint32_t write_channels = 1) {
+                     const arch::TopologyConfig& topology = one_cube(1),
+                     const std::vector<std::uint32_t>& shown = {0}) {
   const TemporaryFolder folder;
-  Vcd vcd(folder / "wave.vcd", pes, read_channels, write_channels);
+  Vcd vcd(folder / "wave.vcd", topology, shown);
   feed(vcd, records, end);
   return read_file(folder / "wave.vcd");
 }
@@ -51,7 +52,12 @@ void expect_same(const VcdStage& stage, const StageRecord& record) {
     EXPECT_EQ(stage.addr, record.addr);
     EXPECT_EQ(stage.bytes, record.bytes);
   }
-  if (record.engine != Engine::cpu && record.engine != Engine::scheduler) {
+  if (record.engine == Engine::ipcq) {
+    EXPECT_EQ(stage.slot, record.tile.m);
+    EXPECT_EQ(stage.peer, record.tile.n);
+    EXPECT_EQ(stage.channel, record.tile.k);
+    EXPECT_EQ(stage.bytes, record.bytes);
+  } else if (record.engine != Engine::cpu && record.engine != Engine::scheduler) {
     EXPECT_EQ(stage.tile_m, record.tile.m);
     EXPECT_EQ(stage.tile_n, record.tile.n);
     EXPECT_EQ(stage.tile_k, record.tile.k);
@@ -112,7 +118,10 @@ TEST(VcdTest, BackToBackStagesShowInSeqAndNotAsAPulseOfBusy) {
 TEST(VcdTest, ChannelsHaveScopesOfTheirOwn) {
   const std::vector<StageRecord> records{read_row(0, 50, 60, 0, 0), read_row(10, 40, 70, 1, 1),
                                          read_row(40, 90, 95, 2, 1), math_row(40, 60, 3)};
-  const VcdFile vcd = parse_vcd(vcd_text(records, 100, {0}, 2, 3));
+  arch::TopologyConfig topology = one_cube(1);
+  topology.pe.dma.read_channels = 2;
+  topology.pe.dma.write_channels = 3;
+  const VcdFile vcd = parse_vcd(vcd_text(records, 100, topology));
   ASSERT_EQ(vcd.stages("pe0.dma_rd").size(), 1u);
   ASSERT_EQ(vcd.stages("pe0.dma_rd1").size(), 2u);
   EXPECT_EQ(vcd.stages("pe0.dma_rd1")[1].cmd, 2);
@@ -127,7 +136,8 @@ TEST(VcdTest, HbmCountsAccessesFromStartToDoneOfAllPes) {
   StageRecord write = row(60, 70, Engine::dma_wr, StageKind::dma_write, 1);
   write.op = "gemm";
   write.done = 80;
-  const VcdFile vcd = parse_vcd(vcd_text({read_row(0, 50, 60, 0), other_pe, write}, 100));
+  const VcdFile vcd =
+      parse_vcd(vcd_text({read_row(0, 50, 60, 0), other_pe, write}, 100, one_cube(4)));
   EXPECT_THAT(changes(vcd, "hbm.reading"),
               ElementsAre(Change{0, 1}, Change{10, 2}, Change{60, 1}, Change{80, 0}));
   EXPECT_THAT(changes(vcd, "hbm.writing"), ElementsAre(Change{0, 0}, Change{60, 1}, Change{80, 0}));
@@ -135,9 +145,87 @@ TEST(VcdTest, HbmCountsAccessesFromStartToDoneOfAllPes) {
   EXPECT_EQ(vcd.stages("pe0.dma_rd").size(), 1u);
 }
 
+std::set<std::string> names_in(const VcdFile& vcd) {
+  std::set<std::string> names;
+  for (const auto& [path, variable] : vcd.variables) names.insert(path);
+  return names;
+}
+
+TEST(VcdTest, MessagesAreReadBackWithSlotPeerAndChannel) {
+  const std::vector<StageRecord> records{
+      message_row(0, 10, StageKind::send, 3, 0, 1, 2),
+      message_row(10, 20, StageKind::send, 3, 1, 1, 2),  // back to back
+      message_row(25, 35, StageKind::recv, 2, 0, 3, 0),
+  };
+  const VcdFile vcd = parse_vcd(vcd_text(records, 40, one_cube(4)));
+  const auto stages = vcd.stages("pe0.ipcq");
+  ASSERT_EQ(stages.size(), records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) expect_same(stages[i], records[i]);
+  std::set<std::string> variables;
+  for (const std::string& name : names_in(vcd)) {
+    if (name.rfind("pe0.ipcq.", 0) == 0) variables.insert(name.substr(9));
+  }
+  EXPECT_THAT(variables, testing::UnorderedElementsAre("busy", "cmd", "op", "slot", "peer",
+                                                       "channel", "bytes", "seq"));
+}
+
+// two_sips(): 2 x 3 cubes of 4 PEs. The reader refuses a scope that is opened twice.
+TEST(VcdTest, PesOfSeveralCubesLieInScopesOfTheirCubesWithOneMemoryEach) {
+  const std::vector<StageRecord> records{
+      on_pe(5, read_row(0, 10, 20, 0)),
+      on_pe(6, read_row(0, 10, 30, 0)),  // not shown, of the cube of 5
+      on_pe(8, read_row(0, 10, 30, 0)),  // of a cube that is not shown
+      on_pe(12, math_row(5, 15, 9)),
+      on_pe(12, message_row(15, 25, StageKind::send, 9, 0, 5, 0)),
+  };
+  const std::string text = vcd_text(records, 50, two_sips(), {12, 5, 0, 4, 5});
+  const VcdFile vcd = parse_vcd(text);
+  std::set<std::string> scopes;  // of PEs and memories
+  for (const std::string& name : names_in(vcd)) {
+    std::size_t end = 0;
+    for (int i = 0; i < 3; ++i) end = name.find('.', end + 1);
+    scopes.insert(name.substr(0, end));
+  }
+  EXPECT_THAT(scopes, testing::UnorderedElementsAre(
+                          "sip0.cube0.pe0", "sip0.cube0.hbm", "sip0.cube1.pe0", "sip0.cube1.pe1",
+                          "sip0.cube1.hbm", "sip1.cube0.pe0", "sip1.cube0.hbm"));
+  EXPECT_THAT(changes(vcd, "sip0.cube1.hbm.reading"),
+              ElementsAre(Change{0, 2}, Change{20, 1}, Change{30, 0}));
+  EXPECT_THAT(changes(vcd, "sip0.cube0.hbm.reading"), ElementsAre(Change{0, 0}));
+  EXPECT_THAT(changes(vcd, "sip1.cube0.hbm.reading"), ElementsAre(Change{0, 0}));
+  ASSERT_EQ(vcd.stages("sip0.cube1.pe1.dma_rd").size(), 1u);
+  expect_same(vcd.stages("sip0.cube1.pe1.dma_rd")[0], records[0]);
+  ASSERT_EQ(vcd.stages("sip1.cube0.pe0.ipcq").size(), 1u);
+  expect_same(vcd.stages("sip1.cube0.pe0.ipcq")[0], records[4]);
+  EXPECT_EQ(vcd.stages("sip0.cube1.pe0.dma_rd").size(), 0u);
+  // Whatever the order in which they are named.
+  EXPECT_EQ(vcd_text(records, 50, two_sips(), {0, 4, 5, 12}), text);
+}
+
+// IEEE 1364-2005, 3.7: letters, digits, underscores, not beginning with a digit.
+TEST(VcdTest, NamesOfScopesAndVariablesAreIdentifiers) {
+  std::istringstream words(vcd_text({}, 1, two_sips(), {0, 23}));
+  std::size_t names = 0;
+  for (std::string word; words >> word;) {
+    std::string type, name, width, code;
+    if (word == "$scope") {
+      words >> type >> name;
+    } else if (word == "$var") {
+      words >> type >> width >> code >> name;
+    } else {
+      continue;
+    }
+    ++names;
+    EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_"), std::string::npos)
+        << name;
+    EXPECT_FALSE(name[0] >= '0' && name[0] <= '9') << name;
+  }
+  EXPECT_GT(names, 100u);
+}
+
 TEST(VcdTest, InflightIsTheSettledCountOfEachInstant) {
   const TemporaryFolder folder;
-  Vcd vcd(folder / "wave.vcd", {0, 2}, 1, 1);
+  Vcd vcd(folder / "wave.vcd", one_cube(3), {0, 2});
   vcd.inflight({10, 2, +1});
   vcd.inflight({10, 0, +1});
   vcd.inflight({20, 0, -1});  // leaves, and the next enters in the same instant
@@ -154,7 +242,7 @@ TEST(VcdTest, InflightIsTheSettledCountOfEachInstant) {
 TEST(VcdTest, TheFileDoesNotDependOnTheOrderOfChangesInAnInstant) {
   const TemporaryFolder folder;
   for (const bool swapped : {false, true}) {
-    Vcd vcd(folder / (swapped ? "b.vcd" : "a.vcd"), {0, 1}, 1, 1);
+    Vcd vcd(folder / (swapped ? "b.vcd" : "a.vcd"), one_cube(2), {0, 1});
     vcd.inflight({10, swapped ? 1u : 0u, +1});
     vcd.inflight({10, swapped ? 0u : 1u, +1});
     vcd.finish(20);
@@ -170,8 +258,6 @@ TEST(VcdTest, HeaderHasNoDateAndNoVersionAndEveryValueIsDefinedAtZero) {
   EXPECT_FALSE(vcd.has_version);
   EXPECT_EQ(vcd.timescale, "1 ps");
   EXPECT_EQ(vcd.end, 20u);
-  std::set<std::string> names;
-  for (const auto& [path, variable] : vcd.variables) names.insert(path);
   const std::set<std::string> tile_engine{"busy", "cmd", "op", "tile.m", "tile.n", "tile.k", "seq"};
   std::set<std::string> expected{"pe0.cpu.busy",
                                  "pe0.cpu.state",
@@ -192,7 +278,7 @@ TEST(VcdTest, HeaderHasNoDateAndNoVersionAndEveryValueIsDefinedAtZero) {
       expected.insert("pe0." + engine + "." + name);
     }
   }
-  EXPECT_EQ(names, expected);
+  EXPECT_EQ(names_in(vcd), expected);  // no ipcq: there is nobody to send to
   // rmax has code 16 + 1. The stage sets busy, cmd, op, seq; its tile does not apply and stays x.
   EXPECT_THAT(text, HasSubstr(" 17=rmax "));
   const std::string body = text.substr(text.find("#5\n"));
@@ -206,7 +292,8 @@ TEST(VcdTest, ManyPesGetDistinctIdentifiersOfSeveralCharacters) {
   for (std::uint32_t pe = 0; pe < 128; ++pe) pes.push_back(pe);
   StageRecord last = math_row(1, 2, 9);
   last.pe = 127;
-  const VcdFile vcd = parse_vcd(vcd_text({last}, 3, pes, 2, 2));  // the reader refuses repetitions
+  // The reader refuses repetitions.
+  const VcdFile vcd = parse_vcd(vcd_text({last}, 3, one_cube(128), pes));
   EXPECT_GT(vcd.variables.size(), 94u * 2);
   ASSERT_EQ(vcd.stages("pe127.math").size(), 1u);
   EXPECT_EQ(vcd.stages("pe127.math")[0].cmd, 9);
@@ -240,11 +327,13 @@ TEST(VcdTest, EveryLabelOfACommandAndEveryOpHasACode) {
   EXPECT_EQ(texts.count(label(command::DmaWriteCmd{})), 1u);
   EXPECT_EQ(texts.count(label(command::GemmCmd{})), 1u);
   EXPECT_EQ(texts.count(label(command::PeCpuOverheadCmd{})), 1u);
+  EXPECT_EQ(texts.count(label(command::IpcqSendCmd{})), 1u);
+  EXPECT_EQ(texts.count(label(command::IpcqRecvCmd{})), 1u);
 }
 
 TEST(VcdTest, AppearsOnlyWhenFinished) {
   const TemporaryFolder folder;
-  { Vcd abandoned(folder / "wave.vcd", {0}, 1, 1); }
+  { Vcd abandoned(folder / "wave.vcd", one_cube(1), {0}); }
   EXPECT_TRUE(folder.names().empty());
 }
 
@@ -259,6 +348,9 @@ TEST(VcdReaderTest, RefusesWhatIsNotAChangeOnlyDump) {
   EXPECT_THROW(parse_vcd(head + "#3\nb101 !\n"), std::runtime_error);       // too wide
   EXPECT_THROW(parse_vcd(head + "#3\nb1 \"\n"), std::runtime_error);        // unknown variable
   EXPECT_THROW(parse_vcd(head + "#3\nb1 !\n#2\n"), std::runtime_error);     // back in time
+  EXPECT_THROW(parse_vcd("$scope module m $end $upscope $end $scope module m $end $upscope $end\n"
+                         "$enddefinitions $end\n#0\n"),
+               std::runtime_error);  // one scope twice
 }
 
 }  // namespace

@@ -87,8 +87,9 @@ TEST(Summary, HasTheKeysOfTheContractInOrder) {
               ElementsAre("schema", "kernel", "params", "topology", "sim_time_ps", "commands",
                           "logical_bytes", "dispatch_cycles", "dispatch_cycles_per_tile", "engines",
                           "stalls", "regions", "hbm", "numerics", "tcm", "host"));
-  EXPECT_THAT(keys(summary["params"]), ElementsAre("variant", "g", "d", "s_kv", "tile", "t_q",
-                                                   "kv_heads", "dtype", "stats", "kv"));
+  EXPECT_THAT(keys(summary["params"]),
+              ElementsAre("variant", "g", "d", "s_kv", "tile", "t_q", "kv_heads", "dtype", "stats",
+                          "kv", "c", "p", "merge"));
   EXPECT_THAT(keys(summary["engines"]),
               ElementsAre("cpu", "dma_rd", "dma_wr", "tcm", "gemm", "math"));
   for (const auto& engine : summary["engines"]) {
@@ -413,6 +414,35 @@ TEST(Files, AgreeWithEachOther) {
   EXPECT_EQ(vcd.stages("pe0.gemm").size(), s["engines"]["gemm"]["stages"].get<std::size_t>());
 }
 
+// PEs by number and by name, which is that of their scope.
+TEST(Files, TheWaveformIsThatOfTheChosenPes) {
+  const TemporaryFolder folder;
+  const auto scopes = [&](const std::string& pes) {
+    const Outcome outcome = run_program(
+        KERNBENCH_LLAMA70B_4SIP,
+        {"run", "gqa_decode", "s_kv=200", "c=2", "p=8", "--vcd", folder / "vcd", "--vcd-pe", pes});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    std::set<std::string> names;
+    for (const auto& [path, variable] : read_vcd(folder / "vcd").variables) {
+      const std::size_t end = path.find(".cpu.");
+      if (end != std::string::npos) names.insert(path.substr(0, end));
+    }
+    return names;
+  };
+  EXPECT_THAT(scopes("0,5"), ElementsAre("sip0.cube0.pe0", "sip0.cube0.pe5"));
+  EXPECT_THAT(scopes("sip0.cube1.pe3,2"), ElementsAre("sip0.cube0.pe2", "sip0.cube1.pe3"));
+  for (const char* unknown : {"128", "pe0", "sip0.cube4.pe0", "sip0.cube1.pe3.cpu"}) {
+    const Outcome outcome =
+        run_program(KERNBENCH_LLAMA70B_4SIP,
+                    {"run", "gqa_decode", "--vcd", folder / "other", "--vcd-pe", unknown});
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.first_error(),
+                AllOf(HasSubstr("there is no PE '" + std::string(unknown) + "'"),
+                      HasSubstr("from 0 to 127"), HasSubstr("sip0.cube0.pe0"),
+                      HasSubstr("sip3.cube3.pe7")));
+  }
+}
+
 // R11.1: the second file cannot be opened, so there is no first one either.
 TEST(Files, NoneIsLeftByARefusedRun) {
   const TemporaryFolder folder;
@@ -708,7 +738,8 @@ TEST(Usage, TopologiesThatCannotBe) {
   }
   expect_refused(single_pe({"run", "gemm", "--set", "hbm.latency_ns=-100"}),
                  {"hbm.latency_ns: '-100' is out of range; allowed: a decimal number in [0, "});
-  expect_refused(single_pe({"run", "gemm", "--set", "pes_per_cube=16"}), {"pes_per_cube: '16'"});
+  expect_refused(single_pe({"run", "gemm", "--set", "pes_per_cube=16"}),
+                 {"noc.cols 4", "noc.rows 2", "pes_per_cube 16"});
   expect_refused(single_pe({"run", "gemm", "--set", "pe.dma.burst_bytes=65536"}),
                  {"pe.dma.burst_bytes 65536", "pe.dma.max_outstanding_bytes 32768"});
   expect_refused(single_pe({"run", "gemm", "--set", "pe.gemm.tile_k=4096"}),
@@ -729,8 +760,25 @@ TEST(Failures, AStarvedRunListsWhoWaitsForWhat) {
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.first_error(),
               AllOf(StartsWith("odd_pe: right stopped at "), HasSubstr("work in flight")));
-  EXPECT_THAT(outcome.err, HasSubstr("the kernel waits for command 0 (load)"));
+  EXPECT_THAT(outcome.err, HasSubstr("pe0: kernel waits for command 0 (load)"));
   EXPECT_THAT(folder.names(), IsEmpty());
+}
+
+// R11.1: also beside a memory with a clock, which always has something to do.
+TEST(Failures, ProgramsThatWaitForEachOtherEndWithTheCircle) {
+  for (const char* mode : {"loose", "clocked"}) {
+    const TemporaryFolder folder;
+    const Outcome outcome = odd_pe({mode, "run", "circular", "--set", "pes_per_cube=2", "--op-log",
+                                    folder / "log", "--summary", folder / "s.json"});
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+    EXPECT_THAT(outcome.first_error(),
+                AllOf(StartsWith("odd_pe: circular stopped at "),
+                      HasSubstr("deadlock: pe0 command 0 (recv) -> pe1 kernel -> pe1 command 0 "
+                                "(recv) -> pe0 kernel -> pe0 command 0; let one of them go on")));
+    EXPECT_THAT(outcome.err,
+                HasSubstr("\n  pe1: command 0 (recv) waits for a message from pe0 on channel 0\n"));
+    EXPECT_THAT(folder.names(), IsEmpty());
+  }
 }
 
 // R11.1.
@@ -887,6 +935,23 @@ TEST(Listing, ShowIsATopologyFile) {
 
 // One tile of opt2. HBM (R3.4): q 2048 bytes at 0, k and v 16384 each from 4096 on, out after them.
 // Scratch from 1 << 40: q 2048, m 32, l 32 (each at a multiple of 64), O 4096, two slots of 1024.
+// llama70b_4sip.yaml includes cube_8pe.yaml, which includes pe_defaults.yaml; none of them is in
+// the folder where the binary runs.
+TEST(Listing, ShowOfABinaryHasWhatItsTopologyIncludes) {
+  const TemporaryFolder folder;
+  const auto show = [&](const std::string& binary) {
+    return run_program("/bin/sh", {"-c", "cd '" + folder.path() + "' && '" + binary + "' show"});
+  };
+  const Outcome cube = show(KERNBENCH_CUBE_8PE);
+  EXPECT_EQ(cube.exit_code, 0) << cube.err;
+  EXPECT_THAT(cube.out, AllOf(HasSubstr("name: cube_8pe\nsips: 1\ncubes_per_sip: 1\n"),
+                              HasSubstr("\npes_per_cube: 8\n"), HasSubstr("launch_ns: 500\n")));
+  const Outcome machine = show(KERNBENCH_LLAMA70B_4SIP);
+  EXPECT_EQ(machine.exit_code, 0) << machine.err;
+  EXPECT_THAT(machine.out, AllOf(HasSubstr("name: llama70b_4sip\nsips: 4\ncubes_per_sip: 4\n"),
+                                 HasSubstr("\npes_per_cube: 8\n"), HasSubstr("launch_ns: 500\n")));
+}
+
 TEST(Listing, CommandsOfDecodeOpt2) {
   const Outcome outcome = single_pe({"commands", "gqa_decode", "variant=opt2", "s_kv=64"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;

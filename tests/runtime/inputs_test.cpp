@@ -79,6 +79,15 @@ TEST(SyntheticInputs, AtLeastOneIsOnePlusTheMagnitude) {
   }
 }
 
+TEST(SyntheticInputs, AreScaled) {
+  const TensorSpec normal{"w", {999}, {999}, DType::f16, Direction::in};
+  TensorSpec halved = normal;
+  halved.synthetic_scale = 0.5;
+  const auto x = synthetic_inputs({normal}, 3).at("w"), y = synthetic_inputs({halved}, 3).at("w");
+  // A power of two rounds nothing above 2^-14.
+  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(y[i], x[i] / 2, 0x1p-25);
+}
+
 FileTensors good_file() {
   return {{"q", {FileDType::f16, {8, 1, 4}, std::vector<double>(32, 1)}},
           {"k", {FileDType::f16, {16, 4}, std::vector<double>(64, 2)}}};

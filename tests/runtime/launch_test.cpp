@@ -46,8 +46,15 @@ TEST(Placement, EachTensorStartsAtTheNextMultipleOf4096) {
       {"c", {1}, {1}, tl::f32, Direction::in},
       {"out", {1}, {1}, tl::f32, Direction::out},
   };
-  EXPECT_THAT(place(tensors, 16388), ElementsAre(0u, 8192u, 12288u, 16384u));
-  const std::string message = refusal([&] { place(tensors, 16387); });
+  arch::TopologyConfig topology = single_pe();
+  topology.hbm.bytes = 16388;
+  std::vector<command::Address> addresses;
+  for (const DeviceTensor& tensor : DeviceMemory(topology).place(tensors, {0})) {
+    addresses.push_back(tensor->parts.front().handle.addr);
+  }
+  EXPECT_THAT(addresses, ElementsAre(0u, 8192u, 12288u, 16384u));
+  topology.hbm.bytes = 16387;
+  const std::string message = refusal([&] { DeviceMemory(topology).place(tensors, {0}); });
   EXPECT_THAT(message, HasSubstr("need 16388 bytes of HBM and there are 16387"));
   EXPECT_THAT(message, HasSubstr("a 5000 bytes at 0x0, b 4096 bytes at 0x2000"));
   EXPECT_THAT(message, HasSubstr("enlarge hbm.bytes"));
@@ -95,10 +102,11 @@ TEST(Launch, RefusesWhatDoesNotFitTheScratch) {
   const std::string message = refusal([] {
     Launch(kernel("gqa_decode"), {{"tile", "8192"}}, single_pe());
   });
-  EXPECT_THAT(message, testing::StartsWith("gqa_decode variant=opt2 g=8 d=128 s_kv=4096 "
-                                           "tile=8192 t_q=1 kv_heads=1 dtype=f16 stats=f32 "
-                                           "kv=contiguous: slot 0 of ring<2>: TCM scratch is "
-                                           "exhausted: S0 at flash_attention.cpp:"));
+  EXPECT_THAT(message, testing::StartsWith(
+                           "gqa_decode variant=opt2 g=8 d=128 s_kv=4096 "
+                           "tile=8192 t_q=1 kv_heads=1 dtype=f16 stats=f32 "
+                           "kv=contiguous c=1 p=1 merge=tree: slot 0 of ring<2>: TCM scratch is "
+                           "exhausted: S0 at flash_attention.cpp:"));
   EXPECT_THAT(message, testing::EndsWith("or use a smaller tile, or enlarge "
                                          "pe.tcm.scratch_bytes"));
 }

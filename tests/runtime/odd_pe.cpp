@@ -142,6 +142,25 @@ kernels::Kernel throwing_kernel() {
   return kernel;
 }
 
+/// On two PEs, each of which receives before it sends.
+kernels::Kernel circular_kernel() {
+  kernels::Kernel kernel;
+  kernel.name = "circular";
+  kernel.summary = "waits for ever";
+  kernel.make = [](const kernels::Parameters&, const tl::Target&) {
+    kernels::Instance instance;
+    instance.grid = {2, 1, 1};
+    instance.body = [](tl::Context& tl, const std::vector<tl::Tensor>&) {
+      const auto x = tl.empty({4}, tl::f32);
+      tl.recv(1 - tl.program(), x);
+      tl.wait({x});
+      tl.send(1 - tl.program(), x);
+    };
+    return instance;
+  };
+  return kernel;
+}
+
 }  // namespace
 
 int sc_main(int argc, char** argv) {
@@ -152,6 +171,7 @@ int sc_main(int argc, char** argv) {
   binary.kernels.push_back(clash_kernel());
   binary.kernels.push_back(throwing_kernel());
   binary.kernels.push_back(thrower_kernel());
+  binary.kernels.push_back(circular_kernel());
   binary.memory =
       [mode](const char* name,
              tlm::tlm_initiator_socket<32>& pe_memory) -> std::unique_ptr<sc_core::sc_module> {

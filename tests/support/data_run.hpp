@@ -21,8 +21,7 @@ inline DataRun run_with_data(const arch::TopologyConfig& topology, const runtime
                              const kernels::HostTensors& inputs, BenchOptions options) {
   const std::vector<kernels::TensorSpec>& tensors = launched.instance().tensors;
   const auto slice = [&](std::size_t i) {
-    return slice_of(command::make_handle(0, launched.addresses()[i], tensors[i].shape,
-                                         tensors[i].dtype, command::Space::hbm));
+    return slice_of(launched.tensors()[i]->parts.front().handle);
   };
   DataRun run;
   options.inputs = launched.inputs();

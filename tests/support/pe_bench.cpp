@@ -28,6 +28,7 @@ struct LoosePe : sc_core::sc_module {
   std::unique_ptr<PeTcm> tcm;
   std::unique_ptr<PeGemm> gemm;
   std::unique_ptr<PeMath> math;
+  std::unique_ptr<PeIpcq> ipcq;
 
   LoosePe(const sc_core::sc_module_name& name, const arch::PeConfig& config,
           const std::vector<int>& order)
@@ -52,11 +53,15 @@ struct LoosePe : sc_core::sc_module {
         case 6:
           math = std::make_unique<PeMath>("math", context);
           break;
+        case 7:
+          ipcq = std::make_unique<PeIpcq>("ipcq", context);
+          break;
         default:
           break;
       }
     }
     cpu->command_out.bind(scheduler->command_in);
+    scheduler->ipcq_out.bind(ipcq->stage_in);
     scheduler->math_out.bind(math->stage_in);
     scheduler->gemm_out.bind(gemm->stage_in);
     scheduler->tcm_out.bind(tcm->stage_in);
@@ -112,10 +117,9 @@ BenchResult run_kernel(const arch::TopologyConfig& topology, const KernelBody& k
   record::Recorder recorder;
   record::OpLog op_log(folder / "op_log.csv");
   recorder.add_sink(op_log);
-  record::Vcd vcd(folder / "waves.vcd", {0}, topology.pe.dma.read_channels,
-                  topology.pe.dma.write_channels);
+  record::Vcd vcd(folder / "waves.vcd", topology, {0});
   recorder.add_sink(vcd);
-  record::Trace trace(folder / "trace.json");
+  record::Trace trace(folder / "trace.json", topology);
   recorder.add_sink(trace);
 
   record::HazardChecker hazards(topology.pe.gemm);
@@ -166,7 +170,7 @@ BenchResult run_kernel(const arch::TopologyConfig& topology, const KernelBody& k
   PeScheduler& scheduler = pe ? pe->scheduler : *loose->scheduler;
   const arch::Storage& tcm = pe ? pe->tcm_storage() : loose->context.tcm;
 
-  cpu.set_kernel(kernel);
+  cpu.launch(kernel);
   if (options.poison) memory.set_unwritten(kNanByte);
   if (options.data) {
     cpu.set_observe_handler([&](std::string_view name, const command::TensorHandle& handle) {
@@ -192,8 +196,10 @@ BenchResult run_kernel(const arch::TopologyConfig& topology, const KernelBody& k
   result.totals = cpu.totals();
   result.statistics = recorder.statistics();
   result.idle = cpu.idle() && scheduler.idle();
-  result.waiting = cpu.waiting();
-  for (auto& line : scheduler.waiting()) result.waiting.push_back(std::move(line));
+  arch::WaitGraph graph;
+  cpu.waits(graph, "pe0");
+  scheduler.waits(graph);
+  result.waiting = graph.lines();
   result.violations = monitor.violations();
   EXPECT_TRUE(result.violations.empty()) << result.violations.front();
   check_lower_bounds(topology, hbm != nullptr, monitor.transactions(), result);

@@ -21,7 +21,7 @@
 namespace kernbench::test {
 
 /// Of a PE and its memory, as BenchOptions::creation_order counts them.
-inline constexpr int kModules = 7;
+inline constexpr int kModules = 8;
 
 /// How a test runs a kernel on one PE and the embedded HBM.
 struct BenchOptions {
@@ -33,7 +33,7 @@ struct BenchOptions {
   /// kernels of commands made by hand leave their tensors unfilled.
   std::optional<std::vector<command::ByteRange>> inputs;
   /// Order in which the modules are created: a permutation of kModules numbers from 0 (memory, cpu,
-  /// scheduler, dma, tcm, gemm, math). Empty: the order of Pe.
+  /// scheduler, dma, tcm, gemm, math, ipcq). Empty: the order of Pe.
   std::vector<int> creation_order;
   /// Bytes of TCM and HBM that nobody wrote are NaNs of every dtype.
   bool poison = false;

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/program_order.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
 #include <stdexcept>
+#include <tuple>
 
 #include "kernels/catalogue.hpp"
 #include "model/arch/numerics.hpp"
 #include "tests/support/slice_of.hpp"
+#include "tlm_if/command/access_set.hpp"
 
 namespace kernbench::test {
 namespace {
@@ -39,6 +46,9 @@ Slice part(const TensorHandle& handle, Index row, Index rows, Index col, Index c
   return slice;
 }
 
+using Bytes = std::vector<std::uint8_t>;
+
+/// One PE.
 class Machine {
  public:
   explicit Machine(const Compiled& compiled) : compiled_(compiled) {}
@@ -52,6 +62,29 @@ class Machine {
     Values values;
     arch::read_slice(memory_, slice_of(handle), values);
     return {values.begin(), values.end()};
+  }
+  /// A message: the bytes of the entries, row after row.
+  Bytes read_bytes(const TensorHandle& handle) const {
+    const std::uint64_t size = command::bytes_of(handle.dtype, 1);
+    const Slice slice = slice_of(handle);
+    Bytes bytes(handle.bytes());
+    std::uint8_t* at = bytes.data();
+    for (Index row = 0; row < slice.rows; ++row) {
+      for (Index col = 0; col < slice.cols; ++col, at += size) {
+        memory_.read(slice.element_address(row, col), at, size);
+      }
+    }
+    return bytes;
+  }
+  void write_bytes(const TensorHandle& handle, const Bytes& bytes) {
+    const std::uint64_t size = command::bytes_of(handle.dtype, 1);
+    const Slice slice = slice_of(handle);
+    const std::uint8_t* at = bytes.data();
+    for (Index row = 0; row < slice.rows; ++row) {
+      for (Index col = 0; col < slice.cols; ++col, at += size) {
+        memory_.write(slice.element_address(row, col), at, size);
+      }
+    }
   }
 
   void run(const command::Command& command) {
@@ -157,6 +190,194 @@ class Machine {
   arch::Storage memory_{{0, command::Address{1} << 41}};
 };
 
+/// Messages under way, by sending PE, receiving PE and channel.
+using Channels =
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::deque<Bytes>>;
+
+/// One program on its machine. A receive is posted and done when its message is there; meanwhile
+/// the program goes on up to the first step that uses the same bytes (R7.1).
+class Runner {
+ public:
+  Runner(const Compiled& compiled, Channels& channels)
+      : compiled_(compiled), machine_(compiled), channels_(channels) {}
+
+  Machine& machine() { return machine_; }
+  const HostTensors& observed() const { return observed_; }
+  bool done() const { return next_ == compiled_.program.steps.size() && posted_.empty(); }
+
+  /// Goes on until it is done or must wait for a message; false if it did nothing.
+  bool go_on() {
+    bool moved = receive();
+    while (next_ < compiled_.program.steps.size() && step(compiled_.program.steps[next_])) {
+      ++next_;
+      receive();
+      moved = true;
+    }
+    return moved;
+  }
+  std::string waits_for() const {
+    const command::IpcqChannel from = posted_.front().command.from;
+    return fmt::format("PE {} for PE {} channel {}", compiled_.pe, from.peer, from.channel);
+  }
+
+ private:
+  struct Posted {
+    command::IpcqRecvCmd command;
+    command::AccessSet access;
+  };
+
+  bool in_use(const command::AccessSet& access) const {
+    return std::any_of(posted_.begin(), posted_.end(),
+                       [&](const Posted& posted) { return posted.access.conflicts_with(access); });
+  }
+
+  /// False: it must wait.
+  bool step(const command::ProgramStep& step) {
+    if (const auto* command = std::get_if<command::Command>(&step)) return run(*command);
+    if (const auto* wait = std::get_if<command::WaitStep>(&step)) {
+      return std::none_of(posted_.begin(), posted_.end(), [&](const Posted& posted) {
+        return posted.access.writes_any_of(wait->ranges);
+      });
+    }
+    if (const auto* observed = std::get_if<command::ObserveStep>(&step)) {
+      if (in_use({{observed->handle.range()}, {}})) return false;
+      const std::vector<double> values = machine_.read(observed->handle);
+      std::vector<double>& joined = observed_[observed->name];
+      joined.insert(joined.end(), values.begin(), values.end());
+    }
+    return true;
+  }
+
+  bool run(const command::Command& command) {
+    const command::AccessSet access = command::access_set(command);
+    if (in_use(access)) return false;
+    if (const auto* recv = std::get_if<command::IpcqRecvCmd>(&command)) {
+      posted_.push_back({*recv, access});
+    } else if (const auto* send = std::get_if<command::IpcqSendCmd>(&command)) {
+      channels_[{compiled_.pe, send->to.peer, send->to.channel}].push_back(
+          machine_.read_bytes(send->src));
+    } else {
+      machine_.run(command);
+    }
+    return true;
+  }
+
+  /// Messages of a channel go to its receives in order.
+  bool receive() {
+    const std::size_t posted = posted_.size();
+    for (auto next = posted_.begin(); next != posted_.end();) {
+      const auto& [dst, from] = next->command;
+      std::deque<Bytes>& channel = channels_[{from.peer, compiled_.pe, from.channel}];
+      // An earlier receive of the channel is still posted only if there is no message.
+      if (channel.empty()) {
+        ++next;
+        continue;
+      }
+      if (channel.front().size() != dst.bytes()) {
+        throw std::logic_error(fmt::format("PE {} receives {} bytes from PE {}, which sent {}",
+                                           compiled_.pe, dst.bytes(), from.peer,
+                                           channel.front().size()));
+      }
+      machine_.write_bytes(dst, channel.front());
+      channel.pop_front();
+      next = posted_.erase(next);
+    }
+    return posted_.size() != posted;
+  }
+
+  const Compiled& compiled_;
+  Machine machine_;
+  Channels& channels_;
+  std::size_t next_ = 0;
+  std::deque<Posted> posted_;
+  HostTensors observed_;
+};
+
+/// Calls `move` with the position of each entry of the program's part in the tensor, in order.
+template <class Move>
+void for_each_entry(const TensorSpec& spec, Index program, Move move) {
+  kernels::Shard shard{{{0, spec.shape.rows()}}};
+  if (spec.shard) shard = spec.shard(program);
+  const Index cols = shard.cols == 0 ? spec.shape.cols() - shard.first_col : shard.cols;
+  for (const kernels::Shard::Rows& rows : shard.rows) {
+    for (Index row = rows.begin; row < rows.begin + rows.count; ++row) {
+      for (Index col = shard.first_col; col < shard.first_col + cols; ++col) {
+        move(static_cast<std::size_t>(row * spec.shape.cols() + col));
+      }
+    }
+  }
+}
+
+/// Of the program's part; none if it has none.
+std::optional<command::Shape> part_shape(const TensorSpec& spec, Index program) {
+  if (!spec.shard) return spec.shape;
+  const kernels::Shard shard = spec.shard(program);
+  Index rows = 0;
+  for (const kernels::Shard::Rows& block : shard.rows) rows += block.count;
+  if (rows == 0) return std::nullopt;
+  const Index cols = shard.cols == 0 ? spec.shape.cols() - shard.first_col : shard.cols;
+  return spec.shape.rank() == 1 ? command::Shape{cols} : command::Shape{rows, cols};
+}
+
+void write_inputs(Runner& runner, const Compiled& compiled, const HostTensors& inputs) {
+  for (std::size_t i = 0; i < compiled.bound.size(); ++i) {
+    const TensorSpec& spec = compiled.instance.tensors[i];
+    if (spec.direction != Direction::in || compiled.bound[i].shape.rank() == 0) continue;
+    std::vector<double> part;
+    for_each_entry(spec, compiled.number,
+                   [&](std::size_t at) { part.push_back(inputs.at(spec.name)[at]); });
+    runner.machine().write(compiled.bound[i], part);
+  }
+}
+
+/// `held` says which entries have been read already.
+void read_outputs(Runner& runner, const Compiled& compiled,
+                  std::map<std::string, std::vector<bool>>& held, HostTensors& results) {
+  for (std::size_t i = 0; i < compiled.bound.size(); ++i) {
+    const TensorSpec& spec = compiled.instance.tensors[i];
+    if (spec.direction != Direction::out) continue;
+    const auto size = static_cast<std::size_t>(spec.shape.elements());
+    std::vector<double>& values = results[spec.name];
+    std::vector<bool>& known = held[spec.name];
+    values.resize(size);
+    known.resize(size);
+    if (compiled.bound[i].shape.rank() == 0) continue;
+    const std::vector<double> part = runner.machine().read(compiled.bound[i]);
+    std::size_t next = 0;
+    for_each_entry(spec, compiled.number, [&](std::size_t at) {
+      if (!known[at]) values[at] = part[next];
+      known[at] = true;
+      ++next;
+    });
+  }
+}
+
+Compiled compile_program(const kernels::Instance& instance, const tl::Target& target) {
+  Compiled result;
+  result.instance = instance;
+  result.number = target.program();
+  result.pe = target.pes[static_cast<std::size_t>(result.number)];
+  result.tile_m = target.tile_m;
+  result.tile_k = target.tile_k;
+  result.tile_n = target.tile_n;
+  command::Recorder recorder;
+  tl::Context tl(target, recorder, instance.recipes ? *instance.recipes : tl::builtin_recipes());
+  std::vector<tl::Tensor> bound;
+  command::Address addr = 0;
+  for (const TensorSpec& spec : instance.tensors) {
+    const auto shape = part_shape(spec, result.number);
+    bound.push_back(shape ? tl.ref(addr, *shape, spec.dtype, spec.name) : tl::Tensor());
+    result.bound.push_back(bound.back().handle());
+    if (shape) {
+      addr = command::align_up(result.bound.back().range().end, command::kHbmTensorAlignment);
+    }
+  }
+  instance.body(tl, bound);
+  result.program = recorder.program();
+  result.scratch_peak_bytes = tl.scratch_peak_bytes();
+  return result;
+}
+
 }  // namespace
 
 kernels::Kernel catalogue_kernel(const std::string& name) {
@@ -169,51 +390,76 @@ kernels::Kernel catalogue_kernel(const std::string& name) {
 
 Compiled compile(const kernels::Kernel& kernel, const Settings& settings,
                  const tl::Target& target) {
-  Compiled result;
   const kernels::Parameters parameters(kernel.name, kernel.parameters, settings);
-  result.instance = kernel.make(parameters, target);
-  result.tile_m = target.tile_m;
-  result.tile_k = target.tile_k;
-  result.tile_n = target.tile_n;
-  command::Recorder recorder;
-  tl::Context tl(target, recorder,
-                 result.instance.recipes ? *result.instance.recipes : tl::builtin_recipes());
-  std::vector<tl::Tensor> bound;
-  command::Address addr = 0;
-  for (const TensorSpec& spec : result.instance.tensors) {
-    bound.push_back(tl.ref(addr, spec.shape, spec.dtype, spec.name));
-    result.bound.push_back(bound.back().handle());
-    addr = command::align_up(result.bound.back().range().end, command::kHbmTensorAlignment);
-  }
-  result.instance.body(tl, bound);
-  result.program = recorder.program();
-  result.scratch_peak_bytes = tl.scratch_peak_bytes();
-  return result;
+  return compile_program(kernel.make(parameters, target), target);
 }
 
 Compiled compile(const std::string& kernel, const Settings& settings, const tl::Target& target) {
   return compile(catalogue_kernel(kernel), settings, target);
 }
 
-HostTensors run_in_program_order(const Compiled& compiled, const HostTensors& inputs) {
-  Machine machine(compiled);
-  for (std::size_t i = 0; i < compiled.bound.size(); ++i) {
-    const TensorSpec& spec = compiled.instance.tensors[i];
-    if (spec.direction == Direction::in) machine.write(compiled.bound[i], inputs.at(spec.name));
+std::vector<Compiled> compile_all(const kernels::Kernel& kernel, const Settings& settings,
+                                  const tl::Target& machine) {
+  const kernels::Parameters parameters(kernel.name, kernel.parameters, settings);
+  const kernels::Instance instance = kernel.make(parameters, machine);
+  tl::Target target = machine;
+  target.num_programs = instance.grid;
+  target.pes = instance.pes;
+  for (Index i = static_cast<Index>(target.pes.size()); i < target.programs(); ++i) {
+    target.pes.push_back(static_cast<std::uint32_t>(i));
   }
-  HostTensors results;
-  for (const command::ProgramStep& step : compiled.program.steps) {
-    if (const auto* command = std::get_if<command::Command>(&step)) {
-      machine.run(*command);
-    } else if (const auto* observed = std::get_if<command::ObserveStep>(&step)) {
-      const std::vector<double> values = machine.read(observed->handle);
-      std::vector<double>& joined = results[observed->name];
-      joined.insert(joined.end(), values.begin(), values.end());
+  std::vector<Compiled> programs;
+  auto& [x, y, z] = target.program_id;
+  for (x = 0; x < instance.grid[0]; ++x) {
+    for (y = 0; y < instance.grid[1]; ++y) {
+      for (z = 0; z < instance.grid[2]; ++z) {
+        programs.push_back(compile_program(instance, target));
+      }
     }
   }
-  for (std::size_t i = 0; i < compiled.bound.size(); ++i) {
-    const TensorSpec& spec = compiled.instance.tensors[i];
-    if (spec.direction == Direction::out) results[spec.name] = machine.read(compiled.bound[i]);
+  return programs;
+}
+
+std::vector<Compiled> compile_all(const std::string& kernel, const Settings& settings,
+                                  const tl::Target& machine) {
+  return compile_all(catalogue_kernel(kernel), settings, machine);
+}
+
+HostTensors run_in_program_order(const Compiled& compiled, const HostTensors& inputs) {
+  return run_in_program_order(std::vector<Compiled>{compiled}, inputs);
+}
+
+HostTensors run_in_program_order(const std::vector<Compiled>& programs, const HostTensors& inputs) {
+  Channels channels;
+  std::deque<Runner> runners;  // in place: a memory is not copied
+  for (const Compiled& compiled : programs) {
+    write_inputs(runners.emplace_back(compiled, channels), compiled, inputs);
+  }
+  bool moved = true;
+  while (moved) {
+    moved = false;
+    for (Runner& runner : runners) moved = runner.go_on() || moved;
+  }
+  std::string waiting;
+  for (const Runner& runner : runners) {
+    if (!runner.done()) waiting += "; " + runner.waits_for();
+  }
+  if (!waiting.empty()) throw std::logic_error("programs wait for ever" + waiting);
+  for (const auto& [channel, messages] : channels) {
+    if (messages.empty()) continue;
+    throw std::logic_error(fmt::format("{} messages from PE {} to PE {} are left over",
+                                       messages.size(), std::get<0>(channel),
+                                       std::get<1>(channel)));
+  }
+
+  HostTensors results;
+  std::map<std::string, std::vector<bool>> held;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    for (const auto& [name, values] : runners[i].observed()) {
+      std::vector<double>& joined = results[name];
+      joined.insert(joined.end(), values.begin(), values.end());
+    }
+    read_outputs(runners[i], programs[i], held, results);
   }
   return results;
 }

@@ -36,6 +36,9 @@ class Parser {
         const auto words = split_words(until_end());
         if (words.size() != 2) fail("$scope needs a type and a name");
         scopes_.push_back(words[1]);
+        std::string path;
+        for (const std::string& scope : scopes_) path += scope + ".";
+        if (!scope_paths_.insert(path).second) fail("scope opened twice: " + path);
       } else if (token == "$upscope") {
         until_end();
         if (scopes_.empty()) fail("$upscope without $scope");
@@ -124,6 +127,7 @@ class Parser {
   std::istringstream input_;
   VcdFile file_;
   std::vector<std::string> scopes_;
+  std::set<std::string> scope_paths_;  // of all scopes so far
   std::map<std::string, VcdVariable*> by_code_;
   bool defined_ = false, has_time_ = false, dumping_ = false;
 };
@@ -201,6 +205,9 @@ std::vector<VcdStage> VcdFile::stages(const std::string& scope) const {
     stage.tile_m = index_at("tile.m", time);
     stage.tile_n = index_at("tile.n", time);
     stage.tile_k = index_at("tile.k", time);
+    stage.slot = index_at("slot", time);
+    stage.peer = index_at("peer", time);
+    stage.channel = index_at("channel", time);
     stage.addr = at("addr", time);
     stage.bytes = at("bytes", time).value_or(0);
     result.push_back(stage);

@@ -31,6 +31,7 @@ struct VcdStage {
   std::int64_t cmd = -1;
   std::string op, operand;  ///< names, by the code tables in the file's comment
   std::int64_t tile_m = -1, tile_n = -1, tile_k = -1;
+  std::int64_t slot = -1, peer = -1, channel = -1;  ///< of an ipcq
   std::optional<std::uint64_t> addr;
   std::uint64_t bytes = 0;
 };
@@ -50,9 +51,9 @@ struct VcdFile {
 };
 
 /// Throws std::runtime_error for what is not a well-formed, change-only dump: an unknown or
-/// repeated identifier, a value before the definitions end, wider than its variable or unchanged, a
-/// second change in one instant, time going back or standing still, a variable without initial
-/// value, a missing newline at the end.
+/// repeated identifier, a scope that is opened twice, a value before the definitions end, wider
+/// than its variable or unchanged, a second change in one instant, time going back or standing
+/// still, a variable without initial value, a missing newline at the end.
 VcdFile parse_vcd(std::string_view text);
 VcdFile read_vcd(const std::string& path);
 

@@ -48,6 +48,12 @@ void for_each_read(const DmaWriteCmd& command, Visit&& visit) {
   visit(command.src);
 }
 template <class Visit>
+void for_each_read(const IpcqSendCmd& command, Visit&& visit) {
+  visit(command.src);
+}
+template <class Visit>
+void for_each_read(const IpcqRecvCmd&, Visit&&) {}
+template <class Visit>
 void for_each_read(const PeCpuOverheadCmd&, Visit&&) {}
 
 }  // namespace

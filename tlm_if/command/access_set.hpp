@@ -51,6 +51,12 @@ void for_each_write(const DmaWriteCmd& command, Visit&& visit) {
   visit(command.dst);
 }
 template <class Visit>
+void for_each_write(const IpcqRecvCmd& command, Visit&& visit) {
+  visit(command.dst);
+}
+template <class Visit>
+void for_each_write(const IpcqSendCmd&, Visit&&) {}
+template <class Visit>
 void for_each_write(const PeCpuOverheadCmd&, Visit&&) {}
 
 }  // namespace kernbench::command

@@ -113,6 +113,12 @@ bool operator==(const GemmCmd& x, const GemmCmd& y) { return x.op == y.op; }
 bool operator==(const PeCpuOverheadCmd& x, const PeCpuOverheadCmd& y) {
   return x.cycles == y.cycles;
 }
+bool operator==(const IpcqSendCmd& x, const IpcqSendCmd& y) {
+  return x.src == y.src && x.to == y.to;
+}
+bool operator==(const IpcqRecvCmd& x, const IpcqRecvCmd& y) {
+  return x.dst == y.dst && x.from == y.from;
+}
 
 std::uint64_t logical_bytes(const Command& command) {
   return std::visit(Overloaded{[](const CompositeCmd& c) {
@@ -125,6 +131,8 @@ std::uint64_t logical_bytes(const Command& command) {
                                [](const DmaWriteCmd&) { return simple_bytes(2, 0); },
                                [](const MathCmd& c) { return simple_bytes(c.op); },
                                [](const GemmCmd& c) { return simple_bytes(c.op); },
+                               [](const IpcqSendCmd&) { return simple_bytes(1, 1); },
+                               [](const IpcqRecvCmd&) { return simple_bytes(1, 1); },
                                [](const PeCpuOverheadCmd&) { return std::uint64_t{0}; }},
                     command);
 }
@@ -136,6 +144,8 @@ std::string_view label(const Command& command) {
                                [](const DmaWriteCmd&) { return View{"store"}; },
                                [](const MathCmd& c) { return to_string(c.op.kind); },
                                [](const GemmCmd&) { return View{"dot"}; },
+                               [](const IpcqSendCmd&) { return View{"send"}; },
+                               [](const IpcqRecvCmd&) { return View{"recv"}; },
                                [](const PeCpuOverheadCmd&) { return View{"cpu_overhead"}; }},
                     command);
 }

@@ -95,13 +95,33 @@ struct MathCmd {
 struct GemmCmd {
   OpSpec op;
 };
+/// What an IPCQ command carries beside its handle: one 4-byte scalar, peer in the low 24 bits.
+struct IpcqChannel {
+  std::uint32_t peer = 0;     ///< the other PE, by its number in the design
+  std::uint32_t channel = 0;  ///< of the queues between the two
+  friend bool operator==(IpcqChannel x, IpcqChannel y) {
+    return x.peer == y.peer && x.channel == y.channel;
+  }
+};
+inline constexpr std::uint32_t kMaxIpcqPeers = 1u << 24;
+inline constexpr std::uint32_t kMaxIpcqChannels = 1u << 8;
+/// TCM -> the queue to another PE. Done when the last slot is in the queue: `src` may be reused.
+struct IpcqSendCmd {
+  TensorHandle src;
+  IpcqChannel to;
+};
+/// The queue from another PE -> TCM; takes the next message of that channel, of the same bytes.
+struct IpcqRecvCmd {
+  TensorHandle dst;
+  IpcqChannel from;
+};
 /// Scalar work on PE_CPU; bypasses the dispatch formula (R3.9).
 struct PeCpuOverheadCmd {
   std::uint64_t cycles = 0;
 };
 
-using Command =
-    std::variant<CompositeCmd, DmaReadCmd, DmaWriteCmd, MathCmd, GemmCmd, PeCpuOverheadCmd>;
+using Command = std::variant<CompositeCmd, DmaReadCmd, DmaWriteCmd, MathCmd, GemmCmd,
+                             PeCpuOverheadCmd, IpcqSendCmd, IpcqRecvCmd>;
 
 bool operator==(const CompositeCmd& x, const CompositeCmd& y);
 bool operator==(const DmaReadCmd& x, const DmaReadCmd& y);
@@ -109,12 +129,14 @@ bool operator==(const DmaWriteCmd& x, const DmaWriteCmd& y);
 bool operator==(const MathCmd& x, const MathCmd& y);
 bool operator==(const GemmCmd& x, const GemmCmd& y);
 bool operator==(const PeCpuOverheadCmd& x, const PeCpuOverheadCmd& y);
+bool operator==(const IpcqSendCmd& x, const IpcqSendCmd& y);
+bool operator==(const IpcqRecvCmd& x, const IpcqRecvCmd& y);
 
 /// The HW-logical size that dispatch pays for: the structural byte rule of contract 3.
 /// 0 for PeCpuOverheadCmd.
 std::uint64_t logical_bytes(const Command& command);
 
-/// `composite`, `load`, `store`, `dot`, `cpu_overhead`, or the op of a MathCmd.
+/// `composite`, `load`, `store`, `dot`, `send`, `recv`, `cpu_overhead`, or the op of a MathCmd.
 std::string_view label(const Command& command);
 
 /// A view of the ops of a command: those of a composite, or the one of a MathCmd or GemmCmd.

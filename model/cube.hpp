@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "model/arch/config.hpp"
+#include "model/fabric.hpp"
+#include "model/interleaved_hbm.hpp"
+#include "model/pe.hpp"
+
+namespace kernbench {
+
+/// Creates a memory of that name as a child of the module under construction, and binds it to the
+/// socket of the PE. In data mode it must answer transport_dbg.
+using MemoryFactory = std::function<std::unique_ptr<sc_core::sc_module>(
+    const char* name, tlm::tlm_initiator_socket<32>& pe_memory)>;
+
+struct MachineOptions {
+  bool data = false;
+  /// A memory for each PE in place of what the topology says; empty: the topology's.
+  MemoryFactory memory = {};
+  /// For tests: PEs, cubes and SIPs are created in the reverse order. Results are the same.
+  bool reverse_creation = false;
+};
+
+/// The PEs of a cube around its HBM, and the NoC between them where something is shared. Its
+/// modules `peN`, `hbm` (`hbmN`: the slice of PE N) and `noc` are children of the module under
+/// construction.
+class Cube {
+ public:
+  /// `cube`: its number in the design.
+  Cube(const arch::TopologyConfig& topology, std::uint32_t cube, const MachineOptions& options);
+
+  std::uint32_t pes() const { return static_cast<std::uint32_t>(pes_.size()); }
+  Pe& pe(std::uint32_t index) { return *pes_[index]; }
+  /// Null: one PE that has its HBM to itself.
+  Fabric* noc() { return noc_.get(); }
+  /// Of the NoC, to the other cubes.
+  std::uint32_t d2d_endpoint() const { return endpoints_.d2d(); }
+
+ private:
+  void add_memory(const arch::TopologyConfig& topology, std::uint32_t pe,
+                  const MachineOptions& options);
+
+  const arch::CubeEndpoints endpoints_;
+  std::unique_ptr<Fabric> noc_;
+  std::unique_ptr<InterleavedHbm> stack_;                      // of all PEs
+  std::vector<std::unique_ptr<sc_core::sc_module>> memories_;  // or of each its own
+  std::vector<std::unique_ptr<Pe>> pes_;
+};
+
+}  // namespace kernbench

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/sip.hpp"
+
+namespace kernbench {
+
+/// All that a topology describes: SIPs on a ring of links, cubes in them, PEs in those. Its modules
+/// are children of the module under construction: those of a single cube directly, else `sipS` and
+/// `sip_ring`.
+class Machine {
+ public:
+  Machine(const arch::TopologyConfig& topology, const MachineOptions& options);
+
+  /// By number in the design: (sip * cubes_per_sip + cube) * pes_per_cube + pe.
+  const std::vector<Pe*>& pes() const { return pes_; }
+  Pe& pe(std::uint32_t number) const { return *pes_[number]; }
+  /// What each link has carried, named after its network: `sip0.cube1.noc.n0_n1`.
+  std::vector<LinkStatistics> links() const;
+  /// No packet is under way.
+  bool links_idle() const;
+
+ private:
+  void add(const std::string& prefix, Cube& cube);
+
+  std::unique_ptr<Cube> only_cube_;
+  std::vector<std::unique_ptr<Sip>> sips_;
+  std::unique_ptr<Fabric> sip_ring_;
+  std::vector<Pe*> pes_;
+  std::vector<std::pair<std::string, Fabric*>> fabrics_;  // by name
+};
+
+}  // namespace kernbench

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "model/arch/wait_graph.hpp"
+#include "model/arrival_queue.hpp"
+#include "model/engine_signals.hpp"
+#include "model/pe_context.hpp"
+#include "tlm_if/packet.hpp"
+#include "tlm_if/pool.hpp"
+#include "tlm_if/protocols.hpp"
+
+namespace kernbench {
+
+/// PE_IPCQ: messages between the TCMs of two PEs. Each ordered pair of PEs has `channels`
+/// independent FIFO channels of `depth` slots of `slot_bytes` at the receiver; a message takes
+/// ceil(bytes / slot_bytes) of them, the sender holds a credit for each that is free.
+///
+/// Timing: one server. A slot to send takes send_cycles and then leaves; it arrives at the server
+/// when it is the next of the first message of its channel and there is a credit, which it takes. A
+/// received slot takes recv_cycles; it arrives when it has come and a receive is the first of its
+/// channel. Then its credit goes back, which takes the latency of the way and no bandwidth.
+/// Arrivals of one instant are served by command number. A send is done at the end of its last
+/// slot, a receive likewise. A command that waits for a credit or a slot occupies nothing. Not
+/// modelled: what slots and TCM accesses take of TCM bandwidth.
+class PeIpcq : public sc_core::sc_module,
+               private Settling,
+               private ForwardInterface<StageProtocol>,
+               private ForwardInterface<PacketProtocol>,
+               private BackwardInterface<PacketProtocol> {
+ public:
+  TargetSocket<StageProtocol> stage_in{"stage_in"};
+  /// To and from the links, which must keep the order of the packets of a channel. Unbound in a
+  /// design of which no program sends.
+  OptionalInitiatorSocket<PacketProtocol> packet_out{"packet_out"};
+  OptionalTargetSocket<PacketProtocol> packet_in{"packet_in"};
+
+  PeIpcq(const sc_core::sc_module_name& name, PeContext& pe);
+
+  bool serving() const { return current_ != nullptr; }
+  /// What the commands in flight wait for.
+  void waits(arch::WaitGraph& graph) const;
+
+  /// Registers IpcqSignals in a user's waveform file; polled by SystemC at every step.
+  void trace(sc_core::sc_trace_file* file) const override;
+
+ private:
+  /// A slot of a message; with 0 bytes, the credit for one.
+  struct SlotPacket : Packet {
+    PeIpcq* owner = nullptr;  // takes it back
+    std::uint32_t source = 0;
+    std::uint32_t channel = 0;
+    std::uint64_t number = 0;  // in its message
+    std::uint64_t message_bytes = 0;
+    std::vector<std::uint8_t> data;  // empty without data
+  };
+  struct Connection;
+  /// One direction of a connection.
+  struct Lane {
+    Lane(Connection& of, bool to_peer) : connection(of), sends(to_peer) {}
+
+    Connection& connection;
+    const bool sends;
+    std::vector<StageTransaction*> commands;  // not done, in order
+    StageTransaction slot;                    // of the first of them: at the server, if at_server
+    std::uint64_t next = 0;                   // number of that slot in its message
+    bool at_server = false;
+  };
+  struct Connection {
+    Connection(const command::IpcqChannel& with, std::uint32_t depth)
+        : peer(with.peer), channel(with.channel), credits(depth) {}
+
+    const std::uint32_t peer;
+    const std::uint32_t channel;
+    Lane send{*this, true};
+    Lane recv{*this, false};
+    std::uint32_t credits;             // free slots at the peer
+    std::vector<SlotPacket*> arrived;  // and not received, in order
+  };
+
+  tlm::tlm_sync_enum nb_transport_fw(StageTransaction& stage, tlm::tlm_phase& phase,
+                                     sc_core::sc_time& delay) override;
+  tlm::tlm_sync_enum nb_transport_fw(Packet& packet, tlm::tlm_phase& phase,
+                                     sc_core::sc_time& delay) override;
+  /// Of no use here: credits bound what is under way.
+  tlm::tlm_sync_enum nb_transport_bw(Packet& /*packet*/, tlm::tlm_phase& /*phase*/,
+                                     sc_core::sc_time& /*delay*/) override {
+    return tlm::TLM_ACCEPTED;
+  }
+  void settle() override;
+  void complete();
+
+  /// A program may come from elsewhere than `tl`. False: reported.
+  bool is_reachable(const StageTransaction& command) const;
+  /// The slot that has come is the next of the receive. False: reported.
+  bool fits(const Lane& lane) const;
+  /// The lane's next slot arrives at the server if it can.
+  void offer_next(Lane& lane);
+  void start_message(StageTransaction& command);
+  void send_slot(const Lane& lane);
+  void take_slot(const Lane& lane);
+  void finish(StageTransaction& command);
+  SlotPacket& make_packet(const Connection& connection, std::uint64_t bytes);
+  std::uint64_t slots(const StageTransaction& command) const;
+  Connection& connection(const command::IpcqChannel& with);
+
+  PeContext& pe_;
+  std::vector<std::unique_ptr<Connection>> connections_;  // in use so far, by (peer, channel)
+  ArrivalQueue queue_;                                    // slots
+  StageTransaction* current_ = nullptr;                   // slot in service
+  sc_core::sc_event complete_event_;
+  Pool<SlotPacket> packets_;
+  std::uint64_t packet_count_ = 0;
+  IpcqSignals signals_;
+};
+
+}  // namespace kernbench

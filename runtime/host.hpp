@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/shards.hpp"
+#include "runtime/design.hpp"
+
+namespace kernbench::runtime {
+
+/// A host program: tensors on the PEs of a design, and kernels launched on them one after the
+/// other.
+///
+///     Host host("attention", topology, true);
+///     const auto x = host.from_file("x.safetensors", "x", kernels::split_rows(1024, 8));
+///     const auto y = host.empty("y", {1024, 64}, tl::f16, kernels::split_rows(1024, 8));
+///     host.launch("scale", scale_rows, {x, y}, {{8, 1, 1}});
+///     host.run();
+///     const std::vector<double> result = host.read(y);
+///
+/// A sharding gives each program of `pes` its part (empty: all of the tensor); a launch that takes
+/// the tensor runs its program i on the same PE. Everything is checked before anything runs: each
+/// call throws InputError for what is wrong with it.
+class Host {
+ public:
+  /// `data`: with numbers; otherwise only times are computed. Once a process: SystemC's kernel is
+  /// global.
+  Host(std::string_view name, const arch::TopologyConfig& topology, bool data);
+
+  /// No PEs: program i is on PE i, for every PE of the design.
+  DeviceTensor empty(std::string_view name, const command::Shape& shape, command::DType dtype,
+                     kernels::Sharding sharding = {}, const std::vector<std::uint32_t>& pes = {});
+  DeviceTensor zeros(std::string_view name, const command::Shape& shape, command::DType dtype,
+                     kernels::Sharding sharding = {}, const std::vector<std::uint32_t>& pes = {});
+  /// `values`: row-major, one an entry.
+  DeviceTensor from_values(std::string_view name, const command::Shape& shape, command::DType dtype,
+                           std::vector<double> values, kernels::Sharding sharding = {},
+                           const std::vector<std::uint32_t>& pes = {});
+  /// A tensor of a safetensors file, in its dtype; leading axes are joined to rows.
+  DeviceTensor from_file(const std::string& path, std::string_view name,
+                         kernels::Sharding sharding = {},
+                         const std::vector<std::uint32_t>& pes = {});
+
+  /// Sends the kernel to the PEs of the grid when the launch before is over; PE_CPU takes
+  /// `pe.cpu.launch_ns` to start it.
+  void launch(std::string title, KernelLaunch::Body body, std::vector<DeviceTensor> arguments,
+              const Grid& grid);
+
+  /// Runs every launch to its end. Throws SimulationError if they do not come to it.
+  void run();
+
+  /// After run(), with data: the entries of a tensor, row-major.
+  std::vector<double> read(const DeviceTensor& tensor) { return design_.read(tensor); }
+  /// When the last launch was over.
+  std::uint64_t end_ps() const { return design_.last_done_ps(); }
+  /// The machine and its recorder, to look at or to add outputs to.
+  Design& design() { return design_; }
+
+ private:
+  DeviceTensor place(std::string_view name, const command::Shape& shape, command::DType dtype,
+                     kernels::Sharding sharding, const std::vector<std::uint32_t>& pes);
+
+  const arch::TopologyConfig topology_;
+  const bool data_;
+  DeviceMemory memory_;
+  Design design_;
+};
+
+}  // namespace kernbench::runtime

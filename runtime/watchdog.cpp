@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/watchdog.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/arch/wait_graph.hpp"
+#include "runtime/summary.hpp"
+
+namespace kernbench::runtime {
+namespace {
+
+SimulationError not_ended(const Watched& watched) {
+  arch::WaitGraph graph;
+  // As in the outputs: without the name of the design.
+  const std::size_t prefix = std::string(watched.design->name()).size() + 1;
+  for (const Pe* pe : watched.design->machine.pes()) pe->waits(graph, pe->name() + prefix);
+  std::string detail;
+  for (const std::string& line : graph.lines()) detail += line + '\n';
+  const std::string where = fmt::format("{} stopped at {} ns with work in flight", watched.title,
+                                        nanoseconds(TimeBase().now()));
+  if (const std::string cycle = graph.cycle(); !cycle.empty()) {
+    return {fmt::format("{}: deadlock: {}; let one of them go on before it waits", where, cycle),
+            detail};
+  }
+  return {fmt::format("{}: nothing is left that could go on; see below who waits for what, and "
+                      "check sends and receives, and the memory behind the PE",
+                      where),
+          detail};
+}
+
+bool ended(const Design& design) { return design.done() || design.failure() != nullptr; }
+
+/// Nothing in the design can go on by itself.
+bool stuck(const Design& design) {
+  const std::vector<Pe*>& pes = design.machine.pes();
+  return design.machine.links_idle() && std::all_of(pes.begin(), pes.end(), [](const Pe* pe) {
+           return pe->idle() || pe->stuck();
+         });
+}
+
+/// Tells when no stage of any design has ended for kSilencePs.
+class Silence {
+ public:
+  explicit Silence(const std::vector<Watched>& designs) : designs_(designs) {}
+
+  bool too_long() {
+    std::uint64_t rows = 0;
+    for (const Watched& watched : designs_) rows += watched.design->recorder.statistics().rows();
+    const std::uint64_t now = TimeBase().now();
+    if (rows != rows_) since_ = now;
+    rows_ = rows;
+    return now - since_ >= kSilencePs;
+  }
+
+ private:
+  const std::vector<Watched>& designs_;
+  std::uint64_t rows_ = 0, since_ = 0;
+};
+
+}  // namespace
+
+void run_to_end(const std::vector<Watched>& designs, bool own_memory) {
+  // A memory with a clock never runs out of events, so the designs are looked at after slices of
+  // time, few of them however long a run is.
+  const sc_core::sc_time longest(1, sc_core::SC_MS);
+  sc_core::sc_time slice(1, sc_core::SC_US);
+  Silence silence(designs);
+  const auto going_on = [&] {
+    return std::any_of(designs.begin(), designs.end(), [](const Watched& watched) {
+      return !ended(*watched.design) && !stuck(*watched.design);
+    });
+  };
+  do {
+    sc_core::sc_start(slice, sc_core::SC_EXIT_ON_STARVATION);
+    slice = std::min(slice + slice, longest);
+  } while (going_on() && sc_core::sc_pending_activity() && !(own_memory && silence.too_long()) &&
+           sc_core::sc_get_status() != sc_core::SC_STOPPED);
+
+  for (const Watched& watched : designs) {
+    if (const std::exception_ptr failure = watched.design->failure()) {
+      std::rethrow_exception(failure);
+    }
+    if (!watched.design->done()) throw not_ended(watched);
+  }
+}
+
+}  // namespace kernbench::runtime

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "runtime/design.hpp"
+
+namespace kernbench::runtime {
+
+/// A run that did not come to its end. `what()` is one complete line, `detail()` holds further
+/// ones.
+class SimulationError : public std::runtime_error {
+ public:
+  SimulationError(const std::string& line, std::string detail)
+      : std::runtime_error(line), detail_(std::move(detail)) {}
+  const std::string& detail() const { return detail_; }
+
+ private:
+  std::string detail_;
+};
+
+/// A memory that is not the embedded one may have a clock, and never answer: a run in which no
+/// stage ends for so long is given up.
+inline constexpr std::uint64_t kSilencePs = 100'000'000'000;
+
+/// A design to be run, and what it is called in messages.
+struct Watched {
+  const Design* design = nullptr;
+  std::string title;
+};
+
+/// Simulates until every launch is over. Throws what a kernel has thrown, and SimulationError with
+/// the graph of who waits for what (R11.1) when nothing can go on any more: no event is left, or
+/// every PE waits for another, whatever a clock elsewhere may do. `own_memory`: a memory is not the
+/// embedded one, hence kSilencePs.
+void run_to_end(const std::vector<Watched>& designs, bool own_memory);
+
+}  // namespace kernbench::runtime

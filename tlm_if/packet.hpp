@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace kernbench {
+
+/// What travels over links, from endpoint to endpoint. Whoever makes it derives from it and owns
+/// it; who takes it out at the other end gives it back.
+struct Packet {
+  /// What stands at the end of the way.
+  enum class To : std::uint8_t {
+    ipcq,     ///< PE_IPCQ of PE number `index` of the design
+    memory,   ///< the memory port of PE number `index` of the design, in the same cube
+    channel,  ///< HBM channel number `index` of the cube
+  };
+  To to = To::ipcq;
+  std::uint32_t index = 0;
+  /// On the wire. 0: on a side band, as a credit: takes the latency of the way, occupies no link.
+  std::uint64_t bytes = 0;
+  /// Order of service among arrivals of one instant at a link: (source PE, its own count); unique
+  /// among the packets under way.
+  std::uint64_t key = 0;
+
+  // Of the links that carry it.
+  std::uint32_t from = 0, exit = 0;  ///< endpoints
+  std::uint64_t arrival = 0;         ///< ps, at the present link
+};
+
+}  // namespace kernbench
