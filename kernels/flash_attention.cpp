@@ -33,8 +33,13 @@ struct Block {
 Block make_block(tl::Context& tl, const Flash& p, const FlashCache& cache, const tl::Tensor& q) {
   const Index rows = q.shape().rows();
   const auto loaded = q.handle().pinned() ? q : tl.load(q);
-  const FlashState state = empty_state(tl, p, rows);
-  return {p, cache, loaded, state.m, state.l, state.O, tl.ring<2>({rows, p.tile}, p.dtype, "S")};
+  return {p,
+          cache,
+          loaded,
+          tl.full({rows}, tl::kMinusInf, p.stats).named("m"),
+          tl.zeros({rows}, p.stats).named("l"),
+          tl.zeros({rows, p.d}, p.stats).named("O"),
+          tl.ring<2>({rows, p.tile}, p.dtype, "S")};
 }
 
 /// #1: scaled scores of tile j; K lies (tokens, d), the transposed view costs nothing (R8.4).
@@ -127,11 +132,6 @@ Parameter flash_variant() {
 
 Parameter flash_dtype() {
   return choice("dtype", "f16", "of q, k, v, out, scores and P", {"f16", "bf16"});
-}
-
-FlashState empty_state(tl::Context& tl, const Flash& p, Index rows) {
-  return {tl.full({rows}, tl::kMinusInf, p.stats).named("m"), tl.zeros({rows}, p.stats).named("l"),
-          tl.zeros({rows, p.d}, p.stats).named("O")};
 }
 
 FlashState flash_attend(tl::Context& tl, const Flash& p, const FlashCache& cache,

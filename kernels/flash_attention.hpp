@@ -49,9 +49,6 @@ struct FlashState {
   tl::Tensor m, l, O;
 };
 
-/// The state of no tokens: m = -inf, l = 0, O = 0 (three fills).
-FlashState empty_state(tl::Context& tl, const Flash& p, Index rows);
-
 /// One block of query rows, as a head of R13.3 up to the end of its loop: load of q, fills, wait,
 /// and the loop of R13.2 in its region. `q` is (rows, d) in HBM; one in TCM is not loaded. The
 /// result is O / l.

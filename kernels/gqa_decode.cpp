@@ -45,6 +45,18 @@ struct Decode {
   Index sequences() const { return static_cast<Index>(batch.size()); }
   Index length(Index sequence) const { return batch[static_cast<std::size_t>(sequence)].length; }
   Index tiles(Index length) const { return (length + flash.tile - 1) / flash.tile; }
+  /// Of the first shares; the last that has any may have fewer.
+  Index tiles_each(Index sequence) const {
+    return (tiles(length(sequence)) + split.members() - 1) / split.members();
+  }
+  /// The members of the group whose share of a sequence has a tile: the first ones. The others
+  /// issue nothing for it (R4.9).
+  Team takers(Index sequence, Index program) const {
+    Team team = split.team(program);
+    const Index each = tiles_each(sequence);
+    team.programs.resize(static_cast<std::size_t>((tiles(length(sequence)) + each - 1) / each));
+    return team;
+  }
   /// In the pool, of tile `tile` of a sequence.
   Index block(Index sequence, Index tile) const {
     return paged->block(batch[static_cast<std::size_t>(sequence)].first_tile + tile);
@@ -92,8 +104,7 @@ class Share {
     Index first, count;
   };
   Tiles tiles(Index sequence) const {
-    const Index all = p_.tiles(p_.length(sequence)), members = p_.split.members();
-    const Index each = (all + members - 1) / members;
+    const Index all = p_.tiles(p_.length(sequence)), each = p_.tiles_each(sequence);
     const Index first = std::min(place_ * each, all);
     return {first, std::min(each, all - first)};
   }
@@ -158,7 +169,6 @@ class Share {
 FlashState attend(tl::Context& tl, const Decode& p, const Share& share,
                   const std::vector<tl::Tensor>& bound, Index sequence, Index i) {
   const Index tokens = share.tokens(sequence);
-  if (tokens == 0) return empty_state(tl, p.flash, p.rows);
   FlashCache cache{bound[1], bound[2], tokens, share.tiles(sequence).count};
   if (p.paged) {
     cache.first_row = [&](Index j) { return share.cache_row(sequence, i, j); };
@@ -169,7 +179,8 @@ FlashState attend(tl::Context& tl, const Decode& p, const Share& share,
   return flash_attend(tl, p.flash, cache, bound[0].rows(share.query_row(sequence, i), p.rows));
 }
 
-/// The team's states become one, in place 0. They travel in f32, whatever `stats` says.
+/// The states of the team, of which the program is one, become one, in place 0. They travel in f32,
+/// whatever `stats` says.
 FlashState merge(tl::Context& tl, const Decode& p, const Team& team, FlashState state) {
   auto region = tl.region("merge");
   if (p.flash.stats != DType::f32) {
@@ -182,16 +193,17 @@ FlashState merge(tl::Context& tl, const Decode& p, const Team& team, FlashState 
 
 void run(tl::Context& tl, const Decode& p, const std::vector<tl::Tensor>& bound) {
   const Share share(p, tl.program());
-  const Team team = p.split.team(tl.program());
   for (Index sequence = 0; sequence < p.sequences(); ++sequence) {
     for (Index i = 0; i < share.head_count(); ++i) {
       auto scope = tl.scratch_scope();
       if (p.length(sequence) == 0) {  // nothing to attend to: zeros
-        if (team.place > 0) continue;
+        if (share.place() > 0) continue;
         const auto zeros = tl.zeros({p.rows, p.flash.d}, p.flash.dtype);
         tl.store(bound[3].rows(share.query_row(sequence, i), p.rows), zeros);
         continue;
       }
+      const Team team = p.takers(sequence, tl.program());
+      if (team.place >= team.size()) continue;
       FlashState state = attend(tl, p, share, bound, sequence, i);
       if (team.size() > 1) state = merge(tl, p, team, state);
       if (team.place > 0) continue;

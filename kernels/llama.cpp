@@ -23,6 +23,12 @@ Tokens Llama::tokens(Index place) const {
   return {first, std::min(end * flash.tile, s_kv) - first};
 }
 
+Team Llama::takers(Team group) const {
+  const Index each = (tiles() + groups.members() - 1) / groups.members();
+  group.programs.resize(static_cast<std::size_t>((tiles() + each - 1) / each));
+  return group;
+}
+
 namespace {
 
 /// Places in Instance::tensors.
@@ -80,7 +86,7 @@ class Decoder {
         bound_(bound),
         all_(everyone_by_pe(tl)),
         group_(p.groups.team(tl.program())),
-        links_(binomial_tree(group_)),
+        takers_(p.takers(group_)),
         tokens_(p.tokens(group_.place)) {}
 
   void run() {
@@ -183,22 +189,19 @@ class Decoder {
   void attention(Index l, const tl::Tensor& out) {
     const auto scope = tl_.scratch_scope();
     const auto q = project_qkv(l);
-    const Index g = p_.g(), d = p_.flash.d;
-    FlashState state;
-    if (tokens_.count == 0) {
-      state = empty_state(tl_, p_.flash, g);
-    } else {
-      const auto cached = [&](Argument tensor) {
-        return bound(tensor).rows(l * tokens_.count, tokens_.count);
-      };
-      const Index tiles = (tokens_.count + p_.flash.tile - 1) / p_.flash.tile;
-      state = flash_attend(tl_, p_.flash,
-                           {cached(Argument::k), cached(Argument::v), tokens_.count, tiles}, q);
+    if (tokens_.count == 0) {  // R4.9: nothing for an empty share
+      tl_.wait({q});
+      auto region = tl_.region("merge");
+      scatter(tl_, group_, out);
+      return;
     }
-    const auto parts = receive_states(tl_, group_, links_, g, d);
+    const Index g = p_.g(), d = p_.flash.d;
+    const FlashState state = attend(l, q);
+    const TreeLinks links = binomial_tree(takers_);
+    const auto parts = receive_states(tl_, takers_, links, g, d);
     tl_.wait({state.m, state.l, state.O});
     auto region = tl_.region("merge");
-    merge_states(tl_, group_, links_, state, parts);
+    merge_states(tl_, takers_, links, state, parts);
     if (is_root()) {
       const auto divided = tl_.empty({g, d}, tl::f16).named("divided");
       Copies copies;
@@ -207,6 +210,15 @@ class Decoder {
       copies.issue(tl_);
     }
     scatter(tl_, group_, out);
+  }
+
+  FlashState attend(Index l, const tl::Tensor& q) {
+    const auto cached = [&](Argument tensor) {
+      return bound(tensor).rows(l * tokens_.count, tokens_.count);
+    };
+    const Index tiles = (tokens_.count + p_.flash.tile - 1) / p_.flash.tile;
+    return flash_attend(tl_, p_.flash,
+                        {cached(Argument::k), cached(Argument::v), tokens_.count, tiles}, q);
   }
 
   /// The program's part of out = a * w, of a weight that is split by rows. Rounded to f16 after
@@ -259,7 +271,7 @@ class Decoder {
   const Llama& p_;
   const std::vector<tl::Tensor>& bound_;
   Team all_, group_;
-  TreeLinks links_;  // of the group
+  Team takers_;  // of the group, those with tokens of the cache
   Tokens tokens_;
   tl::Tensor x_, gamma_;
 };

@@ -45,6 +45,8 @@ struct Llama {
   /// Whole tiles, ceil(tiles / members) each, from the end: place 0, which merges and gets the new
   /// token, has the last ones. The last places may have fewer, or none.
   Tokens tokens(Index place) const;
+  /// The members of a group that have any: the first ones.
+  Team takers(Team group) const;
 };
 
 /// Computed layer by layer, with an estimate of the rounding errors.

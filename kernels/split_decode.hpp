@@ -32,9 +32,9 @@ Index groups_on(const tl::Target& target, Index c, Index p);
 /// PEs.
 void check_group(std::string_view kernel, Index c, Index p, const tl::Target& target);
 
-/// The states of the member's children, (rows,), (rows,) and (rows, d) in f32 in the open scope:
-/// the receives are posted, before the first merge, which holds the queue until its parts have
-/// come.
+/// The states of the member's children, (rows,), (rows,) and (rows, d) in f32 in the open scope.
+/// All receives are posted before the first merge, which holds the queue until its parts have
+/// come. They come after the loop: their bytes were its scratch.
 std::vector<FlashState> receive_states(tl::Context& tl, const Team& team, const TreeLinks& links,
                                        Index rows, Index d);
 /// `state` becomes that of the member and all below it, and goes to the parent: of the root, it is

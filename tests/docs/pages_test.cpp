@@ -29,9 +29,10 @@ using Lines = std::vector<std::string>;
 
 const fs::path kRoot = KERNBENCH_SOURCE_DIR;
 const fs::path kFigures = kRoot / "docs/figures";
-const std::map<std::string, std::string> kPrograms{{"single_pe", KERNBENCH_SINGLE_PE},
-                                                   {"own_pe", KERNBENCH_OWN_PE},
-                                                   {"cosine_pe", KERNBENCH_COSINE_PE}};
+const std::map<std::string, std::string> kPrograms{
+    {"single_pe", KERNBENCH_SINGLE_PE}, {"own_pe", KERNBENCH_OWN_PE},
+    {"cosine_pe", KERNBENCH_COSINE_PE}, {"two_pes", KERNBENCH_TWO_PES},
+    {"cube_8pe", KERNBENCH_CUBE_8PE},   {"llama70b_4sip", KERNBENCH_4SIP}};
 
 Lines lines_of(const std::string& text) {
   Lines lines;
@@ -171,7 +172,7 @@ TEST(Pages, FiguresAreThoseOfARun) {
   std::set<std::string> drawn;
   const TemporaryFolder folder;
   for (const std::string& command :
-       on_pages(std::regex("\n(\\S*_pe run [^\n]*" + option + "[^\n]*)"))) {
+       on_pages(std::regex("\n(\\S+ run [^\n]*" + option + "[^\n]*)"))) {
     const std::size_t at = command.find(option);
     const std::string name = fs::path(command.substr(at + option.size())).filename().string();
     EXPECT_TRUE(drawn.insert(name).second) << name << " is drawn twice";

@@ -18,8 +18,12 @@ namespace {
 
 using namespace test;
 using command::Command;
+using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::ElementsAreArray;
+using testing::IsEmpty;
+using testing::Not;
 
 tl::Target machine(Index sips, Index cubes_per_sip, Index pes_per_cube) {
   tl::Target target;
@@ -110,9 +114,8 @@ TEST(SplitDecode, EqualsOneProgramWithinAnUlpOfOut) {
   }
 }
 
-// One tile: every other share is m = -inf, l = 0, O = 0. exp_diff(m, m) = 1 and exp_diff(-inf, m) =
-// 0, so that each merge gives back what it was given, bit by bit.
-TEST(SplitDecode, AnEmptyShareMergesToNothing) {
+// One tile: every other share is empty, and the result is that of one program, bit by bit.
+TEST(SplitDecode, AnEmptyShareChangesNothing) {
   for (const char* s_kv : {"1", "5", "64"}) {
     const Settings settings{{"s_kv", s_kv}};
     const std::vector<Compiled> one = whole(settings);
@@ -390,18 +393,6 @@ TEST(SplitDecode, CommandsAndBytesOfTheChain) {
   }
 }
 
-TEST(SplitDecode, AnEmptyShareIsThreeFillsAndItsPartOfTheMerge) {
-  const auto programs = split({{"s_kv", "65"}}, 1, 4);  // two tiles
-  EXPECT_THAT(outline(programs[2]), ElementsAre("fill", "fill", "fill", "{", "recv", "recv", "recv",
-                                                "composite", "send", "send", "send", "}"));
-  EXPECT_THAT(outline(programs[3]),
-              ElementsAre("fill", "fill", "fill", "{", "send", "send", "send", "}"));
-  // Of a sequence without tokens nobody but the root says anything.
-  const auto batch = split({{"lengths", "0,64"}}, 1, 2);
-  EXPECT_THAT(outline(batch[1]),
-              ElementsAre("fill", "fill", "fill", "{", "send", "send", "send", "}"));
-}
-
 struct Message {
   std::uint32_t from, to;
   std::uint64_t bytes;
@@ -417,6 +408,18 @@ std::vector<Message> messages(const std::vector<Compiled>& programs) {
     }
   }
   return sent;
+}
+
+// R4.9. Three tiles over four programs: a tree of three.
+TEST(SplitDecode, NothingIsIssuedForAnEmptyShare) {
+  const auto programs = split({{"s_kv", "130"}}, 1, 4);
+  EXPECT_EQ(messages(programs).size(), 3U * 2);
+  EXPECT_THAT(outline(programs[3]), IsEmpty());
+  EXPECT_THAT(outline(programs[2]), AllOf(Contains("send").Times(3), Not(Contains("recv"))));
+  // Of a sequence without tokens nobody but the root says anything, of one tile nobody else either.
+  const auto batch = split({{"lengths", "0,64"}}, 1, 2);
+  EXPECT_THAT(outline(batch[1]), IsEmpty());
+  EXPECT_THAT(outline(batch[0]), Not(Contains("recv")));
 }
 
 // A state of 8 rows is O 8 x 128 x 4, then m and l 8 x 4 each: 4160 bytes, whatever `stats` says.
