@@ -12,8 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "model/arch/topology_file.hpp"
-#include "tests/support/kernel_bench.hpp"
+#include "tests/support/machine_bench.hpp"
 #include "tests/support/op_log_diff.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -22,12 +21,13 @@ namespace {
 
 const std::string kFolder = std::string(KERNBENCH_SOURCE_DIR) + "/traces/golden/";
 
-/// A run of the catalogue: `single_pe run KERNEL PARAMETERS --set SETS`.
+/// A run of the catalogue: `TOPOLOGY run KERNEL PARAMETERS --set SETS`.
 struct GoldenCase {
   std::string name;  ///< of its file, without .csv
   std::string kernel;
   Settings parameters;
-  std::vector<std::string> sets;  ///< what differs from the default topology
+  std::vector<std::string> sets;  ///< what differs from the topology
+  std::string topology = "single_pe";
 };
 
 void PrintTo(const GoldenCase& golden, std::ostream* out) { *out << golden.name; }
@@ -63,6 +63,19 @@ std::vector<GoldenCase> cases() {
       {"state_merge", "state_merge", {{"parts", "3"}}, {}},
       {"mlp", "mlp", {{"f", "200"}}, {}},
       {"dispatch", "dispatch", {{"commands", "8"}}, {}},
+      // A tile of 64 tokens and one of 36, each on a PE, and a merge.
+      {"split_decode", "gqa_decode", {{"s_kv", "100"}, {"p", "2"}}, {}, "cube_8pe"},
+      // Over the ring of SIPs: each PE is a SIP of its own.
+      {"all_reduce_ring",
+       "all_reduce",
+       {{"n", "7"}, {"programs", "3"}},
+       {"cubes_per_sip=1", "pes_per_cube=1", "hbm.gbps=128"},
+       "llama70b_4sip"},
+      {"gemm_interleaved",
+       "gemm",
+       {{"a", "hbm"}, {"n", "200"}, {"out", "hbm"}},
+       {"hbm.map=interleaved"},
+       "cube_8pe"},
   };
 }
 
@@ -70,10 +83,9 @@ class GoldenTest : public testing::TestWithParam<GoldenCase> {};
 
 TEST_P(GoldenTest, OpLogIsTheCommittedOne) {
   const GoldenCase& golden = GetParam();
-  const arch::TopologyConfig topology =
-      arch::load_topology("name: single_pe\n", "golden_test", golden.sets);
-  const BenchResult result = run_catalogue(topology, golden.kernel, golden.parameters);
-  EXPECT_TRUE(result.idle);
+  const arch::TopologyConfig topology = shipped(golden.topology, golden.sets);
+  const MachineRun result =
+      run_machine(topology, launch(topology, golden.kernel, golden.parameters));
 
   const std::string path = kFolder + golden.name + ".csv";
   if (std::getenv("KERNBENCH_WRITE_GOLDEN") != nullptr) {
