@@ -108,16 +108,21 @@ StageRecord Recorder::unpacked(const Slot& slot) const {
 
 // The texts are static: the same place is the same text, and there are as many as literals.
 std::uint8_t Recorder::text_number(std::string_view text) {
-  for (std::size_t i = 0; i < texts_.size(); ++i) {
-    if (texts_[i].data() == text.data() && texts_[i].size() == text.size()) {
-      return static_cast<std::uint8_t>(i);
-    }
-  }
-  if (texts_.size() > std::numeric_limits<std::uint8_t>::max()) {
+  const auto is_it = [&](std::size_t i) {
+    return texts_[i].data() == text.data() && texts_[i].size() == text.size();
+  };
+  // The address only says where to look first: no number depends on it.
+  std::uint8_t& guess =
+      text_guesses_[reinterpret_cast<std::uintptr_t>(text.data()) % text_guesses_.size()];
+  if (guess < texts_.size() && is_it(guess)) return guess;
+  std::size_t number = 0;
+  while (number < texts_.size() && !is_it(number)) ++number;
+  if (number > std::numeric_limits<std::uint8_t>::max()) {
     throw std::logic_error("the recorder has no number for a 257th op or operand");
   }
-  texts_.push_back(text);
-  return static_cast<std::uint8_t>(texts_.size() - 1);
+  if (number == texts_.size()) texts_.push_back(text);
+  guess = static_cast<std::uint8_t>(number);
+  return guess;
 }
 
 void Recorder::finish(Picoseconds end) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -91,6 +92,7 @@ class Recorder {
   Ticket scanned_ = 0;  // slots from the first up to here are over and start together
   std::deque<InflightChange> changes_;
   std::vector<std::string_view> texts_;  // ops and operands seen, a few dozen
+  std::array<std::uint8_t, 251> text_guesses_{};
   std::vector<StageRecord> batch_;       // closed records of one start time, to be sorted
   Statistics statistics_;
 };
