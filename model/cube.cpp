@@ -65,7 +65,8 @@ void Cube::add_memory(const arch::TopologyConfig& topology, std::uint32_t pe,
     memories_[pe] = options.memory(name.c_str(), pes_[pe]->memory);
     return;
   }
-  auto hbm = std::make_unique<EmbeddedHbm>(name.c_str(), topology.pe_slice(), 1, options.data);
+  auto hbm = std::make_unique<EmbeddedHbm>(name.c_str(), topology.pe_slice(), 1, options.data,
+                                           pes_[pe]->index());
   pes_[pe]->memory.bind(hbm->port(0));
   memories_[pe] = std::move(hbm);
 }

@@ -63,9 +63,9 @@ class EmbeddedHbm::Port : private tlm::tlm_fw_transport_if<> {
 };
 
 EmbeddedHbm::EmbeddedHbm(const sc_core::sc_module_name& name, const arch::HbmConfig& config,
-                         std::uint32_t ports, bool data)
+                         std::uint32_t ports, bool data, std::uint32_t order)
     : sc_module(name),
-      Settling(SettleHub::of_simulation(), SettlePhase::memory, 0, 0),
+      Settling(SettleHub::of_simulation(), SettlePhase::memory, order, 0),
       timing_(config),
       data_(data),
       storage_({0, config.bytes}) {

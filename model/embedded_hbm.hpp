@@ -28,9 +28,10 @@ struct MemoryTotals {
 /// Not modelled: banks, rows, refresh, read-write turnaround.
 class EmbeddedHbm : public sc_core::sc_module, private Settling {
  public:
-  /// `data`: holds bytes; otherwise it only takes time, and transport_dbg moves 0 bytes.
+  /// `data`: holds bytes; otherwise it only takes time, and transport_dbg moves 0 bytes. `order`:
+  /// among the memories of a design, in the settling of an instant.
   EmbeddedHbm(const sc_core::sc_module_name& name, const arch::HbmConfig& config,
-              std::uint32_t ports, bool data);
+              std::uint32_t ports, bool data, std::uint32_t order = 0);
   ~EmbeddedHbm() override;
 
   tlm::tlm_target_socket<32>& port(std::uint32_t index);

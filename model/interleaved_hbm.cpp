@@ -259,8 +259,8 @@ InterleavedHbm::InterleavedHbm(const sc_core::sc_module_name& name,
     return fmt::format("{}{}", what, index);
   };
   for (std::uint32_t c = 0; c < topology.hbm.channels; ++c) {
-    channels_.push_back(
-        std::make_unique<EmbeddedHbm>(numbered("channel", c).c_str(), channel, 1, data));
+    channels_.push_back(std::make_unique<EmbeddedHbm>(numbered("channel", c).c_str(), channel, 1,
+                                                      data, cube * topology.hbm.channels + c));
     channel_nius_.push_back(std::make_unique<ChannelNiu>(numbered("channel_niu", c).c_str(), *this,
                                                          endpoints.channel(c), noc));
     if (check_protocol) {
