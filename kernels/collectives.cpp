@@ -14,8 +14,6 @@
 namespace kernbench::kernels {
 namespace {
 
-Index ceil_div(Index x, Index y) { return (x + y - 1) / y; }
-
 /// The hulls of column slices of several rows overlap (R3.3): their messages would wait for each
 /// other.
 void check_one_row(const char* name, const tl::Tensor& x) {

@@ -16,8 +16,9 @@ namespace kernbench::kernels {
 /// What is the same for every block of query rows.
 struct Flash {
   std::string variant;          ///< of flash_variant()
-  Index d, tile;                ///< entries of a head; tokens of a tile
-  DType dtype, stats;           ///< of q, k, v, scores, P and out; of m, l and O
+  Index d = 0, tile = 0;        ///< entries of a head; tokens of a tile
+  DType dtype = DType::f16;     ///< of q, k, v, scores, P and out
+  DType stats = DType::f32;     ///< of m, l and O
   std::string region = "loop";  ///< around the tiles
 };
 

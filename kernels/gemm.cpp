@@ -60,7 +60,7 @@ void run(tl::Context& tl, const Gemm& p, const std::vector<tl::Tensor>& bound) {
 /// tile and of every later one. A power of two, so that no rounding differs.
 std::vector<double> weighted_rows(const Gemm& p, Index tile_k, std::vector<double> b) {
   if (!p.scale_every_k_tile) return b;
-  const Index tiles = (p.k + tile_k - 1) / tile_k;
+  const Index tiles = ceil_div(p.k, tile_k);
   for (std::size_t i = 0; i < b.size(); ++i) {
     const Index scalings = tiles - static_cast<Index>(i) / p.n / tile_k;
     b[i] *= std::pow(kGemmScale, static_cast<double>(scalings));

@@ -34,29 +34,18 @@ struct Sequence {
 
 struct Decode {
   Flash flash;
-  Index rows;  ///< of one KV head: g * t_q
-  Index kv_heads;
+  Index rows = 0;  ///< of one KV head: g * t_q
+  Index kv_heads = 0;
   std::vector<Sequence> batch;
-  Index longest;                    ///< of the sequences
+  Index longest = 0;                ///< of the sequences
   std::optional<BlockTable> paged;  ///< none: the cache is contiguous
   Groups split;  ///< a group takes every split.count-th KV head, its programs consecutive tiles
-  bool as_chain;
+  bool as_chain = false;
 
   Index sequences() const { return static_cast<Index>(batch.size()); }
   Index length(Index sequence) const { return batch[static_cast<std::size_t>(sequence)].length; }
-  Index tiles(Index length) const { return (length + flash.tile - 1) / flash.tile; }
-  /// Of the first shares; the last that has any may have fewer.
-  Index tiles_each(Index sequence) const {
-    return (tiles(length(sequence)) + split.members() - 1) / split.members();
-  }
-  /// The members of the group whose share of a sequence has a tile: the first ones. The others
-  /// issue nothing for it (R4.9).
-  Team takers(Index sequence, Index program) const {
-    Team team = split.team(program);
-    const Index each = tiles_each(sequence);
-    team.programs.resize(static_cast<std::size_t>((tiles(length(sequence)) + each - 1) / each));
-    return team;
-  }
+  Index tiles(Index length) const { return ceil_div(length, flash.tile); }
+  TileSplit shares(Index sequence) const { return {tiles(length(sequence)), split.members()}; }
   /// In the pool, of tile `tile` of a sequence.
   Index block(Index sequence, Index tile) const {
     return paged->block(batch[static_cast<std::size_t>(sequence)].first_tile + tile);
@@ -98,16 +87,8 @@ class Share {
   Index place() const { return place_; }
   Index head_count() const { return static_cast<Index>(heads_.size()); }
 
-  /// Tiles of a sequence, whole ones in order: ceil(tiles / members) each, the last shares may have
-  /// fewer, or none.
-  struct Tiles {
-    Index first, count;
-  };
-  Tiles tiles(Index sequence) const {
-    const Index all = p_.tiles(p_.length(sequence)), each = p_.tiles_each(sequence);
-    const Index first = std::min(place_ * each, all);
-    return {first, std::min(each, all - first)};
-  }
+  /// Of a sequence.
+  Tiles tiles(Index sequence) const { return p_.shares(sequence).of(place_); }
   Index tokens(Index sequence) const {
     const auto [first, count] = tiles(sequence);
     if (count == 0) return 0;
@@ -202,7 +183,7 @@ void run(tl::Context& tl, const Decode& p, const std::vector<tl::Tensor>& bound)
         tl.store(bound[3].rows(share.query_row(sequence, i), p.rows), zeros);
         continue;
       }
-      const Team team = p.takers(sequence, tl.program());
+      const Team team = p.shares(sequence).takers(p.split.team(tl.program()));
       if (team.place >= team.size()) continue;
       FlashState state = attend(tl, p, share, bound, sequence, i);
       if (team.size() > 1) state = merge(tl, p, team, state);
@@ -347,15 +328,16 @@ Groups split_of(const Parameters& parameters, const tl::Target& target) {
 Instance make(const Parameters& parameters, const tl::Target& target) {
   const Index g = group(parameters), t_q = parameters.integer("t_q");
   const DType dtype = parameters.dtype("dtype");
-  Decode p{{parameters.choice("variant"), parameters.integer("d"), parameters.integer("tile"),
-            dtype, parameters.dtype("stats")},
-           g * t_q,
-           parameters.integer("kv_heads"),
-           {},
-           0,
-           {},
-           split_of(parameters, target),
-           parameters.choice("merge") == "chain"};
+  Decode p;
+  p.flash.variant = parameters.choice("variant");
+  p.flash.d = parameters.integer("d");
+  p.flash.tile = parameters.integer("tile");
+  p.flash.dtype = dtype;
+  p.flash.stats = parameters.dtype("stats");
+  p.rows = g * t_q;
+  p.kv_heads = parameters.integer("kv_heads");
+  p.split = split_of(parameters, target);
+  p.as_chain = parameters.choice("merge") == "chain";
   Index tiles = 0;
   for (const Index length : lengths(parameters)) {
     p.batch.push_back({length, tiles});

@@ -17,16 +17,10 @@
 namespace kernbench::kernels {
 
 Tokens Llama::tokens(Index place) const {
-  const Index each = (tiles() + groups.members() - 1) / groups.members();
-  const Index end = std::max(tiles() - place * each, Index{0});
-  const Index first = std::max(end - each, Index{0}) * flash.tile;
+  const Tiles from_end = shares().of(place);
+  const Index end = shares().tiles - from_end.first;
+  const Index first = (end - from_end.count) * flash.tile;
   return {first, std::min(end * flash.tile, s_kv) - first};
-}
-
-Team Llama::takers(Team group) const {
-  const Index each = (tiles() + groups.members() - 1) / groups.members();
-  group.programs.resize(static_cast<std::size_t>((tiles() + each - 1) / each));
-  return group;
 }
 
 namespace {
@@ -86,7 +80,7 @@ class Decoder {
         bound_(bound),
         all_(everyone_by_pe(tl)),
         group_(p.groups.team(tl.program())),
-        takers_(p.takers(group_)),
+        takers_(p.shares().takers(group_)),
         tokens_(p.tokens(group_.place)) {}
 
   void run() {
@@ -216,7 +210,7 @@ class Decoder {
     const auto cached = [&](Argument tensor) {
       return bound(tensor).rows(l * tokens_.count, tokens_.count);
     };
-    const Index tiles = (tokens_.count + p_.flash.tile - 1) / p_.flash.tile;
+    const Index tiles = ceil_div(tokens_.count, p_.flash.tile);
     return flash_attend(tl_, p_.flash,
                         {cached(Argument::k), cached(Argument::v), tokens_.count, tiles}, q);
   }
@@ -341,7 +335,7 @@ template <class... Args>
 
 /// As few panels of the same width as it takes.
 Panels panels_of(Index size, Index max_width) {
-  Panels panels{(size + max_width - 1) / max_width, 0};
+  Panels panels{ceil_div(size, max_width), 0};
   while (size % panels.count != 0) ++panels.count;
   panels.width = size / panels.count;
   return panels;
@@ -397,20 +391,18 @@ Groups groups_of(std::string_view kernel, const Parameters& parameters, const tl
 
 Instance make(std::string_view kernel, const Parameters& parameters, const tl::Target& target,
               Index layers) {
-  Llama p{layers,
-          parameters.integer("hidden"),
-          parameters.integer("heads"),
-          parameters.integer("kv_heads"),
-          parameters.integer("ffn"),
-          parameters.integer("s_kv"),
-          {parameters.choice("variant"), parameters.integer("d"), parameters.integer("tile"),
-           DType::f16, DType::f32, "attention"},
-          {},
-          parameters.choice("all_reduce") == "ring",
-          {},
-          {},
-          {},
-          {}};
+  Llama p;
+  p.layers = layers;
+  p.hidden = parameters.integer("hidden");
+  p.heads = parameters.integer("heads");
+  p.kv_heads = parameters.integer("kv_heads");
+  p.ffn = parameters.integer("ffn");
+  p.s_kv = parameters.integer("s_kv");
+  p.flash.variant = parameters.choice("variant");
+  p.flash.d = parameters.integer("d");
+  p.flash.tile = parameters.integer("tile");
+  p.flash.region = "attention";
+  p.ring = parameters.choice("all_reduce") == "ring";
   if (p.heads % p.kv_heads != 0) {
     refuse(kernel, "heads={} is no multiple of kv_heads={}; give a multiple", p.heads, p.kv_heads);
   }

@@ -26,10 +26,10 @@ struct Tokens {
 /// A decoder and how it is spread. Layer l, program i: panel j of a weight is number
 /// (l * programs + i) * panels + j in its tensor.
 struct Llama {
-  Index layers, hidden, heads, kv_heads, ffn, s_kv;
+  Index layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, s_kv = 0;
   Flash flash;
-  Groups groups;  ///< one a KV head
-  bool ring;      ///< of the all-reduce; else a tree
+  Groups groups;      ///< one a KV head
+  bool ring = false;  ///< of the all-reduce; else a tree
   /// Of wqkv: the program's columns of wq, wk and wv side by side; of wo; of wgate and of wup; of
   /// wdown.
   Panels qkv, out, up, down;
@@ -41,12 +41,10 @@ struct Llama {
   Index q_size() const { return g() * flash.d / groups.members(); }
   Index kv_size() const { return flash.d / groups.members(); }
 
-  Index tiles() const { return (s_kv + flash.tile - 1) / flash.tile; }
-  /// Whole tiles, ceil(tiles / members) each, from the end: place 0, which merges and gets the new
-  /// token, has the last ones. The last places may have fewer, or none.
+  TileSplit shares() const { return {ceil_div(s_kv, flash.tile), groups.members()}; }
+  /// Those of its share of the tiles, counted from the end of the cache: place 0, which merges and
+  /// gets the new token, has the last ones.
   Tokens tokens(Index place) const;
-  /// The members of a group that have any: the first ones.
-  Team takers(Team group) const;
 };
 
 /// Computed layer by layer, with an estimate of the rounding errors.

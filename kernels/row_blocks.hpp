@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/kernel.hpp"
+#include "kernels/shapes.hpp"
 
 namespace kernbench::kernels {
 
@@ -18,7 +19,7 @@ struct RowBlocks {
   Index rows, cols, block;  // block <= rows
   Variant variant;
 
-  Index count() const { return (rows + block - 1) / block; }
+  Index count() const { return ceil_div(rows, block); }
   /// Rows of block j: the last one has its true size.
   Index length(Index j) const { return j + 1 < count() ? block : rows - j * block; }
 };

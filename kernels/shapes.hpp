@@ -20,10 +20,13 @@ inline TensorSpec vector(std::string name, Index size) {
   return {std::move(name), {size}, {size}, DType::f16, Direction::in};
 }
 
+/// How many parts of at most `size` make up `total`; neither is negative, `size` not 0.
+constexpr Index ceil_div(Index total, Index size) { return (total + size - 1) / size; }
+
 /// K tiles of all output tiles of a gemm (R5.2).
 inline std::uint64_t gemm_tiles(const tl::Target& target, Index m, Index k, Index n) {
   const auto tiles = [](Index size, Index tile) {
-    return static_cast<std::uint64_t>((size + tile - 1) / tile);
+    return static_cast<std::uint64_t>(ceil_div(size, tile));
   };
   return tiles(m, target.tile_m) * tiles(k, target.tile_k) * tiles(n, target.tile_n);
 }

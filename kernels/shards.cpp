@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
+#include "kernels/shapes.hpp"
+
 namespace kernbench::kernels {
 namespace {
 
 /// Of `size` things, the block of program `program` of `programs`; a count of 0 or less: none.
 Shard::Rows block(Index size, Index programs, Index program) {
-  const Index each = (size + programs - 1) / programs;
+  const Index each = ceil_div(size, programs);
   const Index begin = program * each;
   return {begin, std::min(each, size - begin)};
 }

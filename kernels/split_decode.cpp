@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tlm_if/command/error.hpp"
 
 namespace kernbench::kernels {
@@ -27,6 +29,16 @@ std::vector<std::uint32_t> Groups::pes(const tl::Target& target) const {
     }
   }
   return pes;
+}
+
+Tiles TileSplit::of(Index place) const {
+  const Index first = std::min(place * each(), tiles);
+  return {first, std::min(each(), tiles - first)};
+}
+
+Team TileSplit::takers(Team group) const {
+  group.programs.resize(static_cast<std::size_t>(ceil_div(tiles, each())));
+  return group;
 }
 
 Index groups_on(const tl::Target& target, Index c, Index p) {

@@ -7,6 +7,7 @@
 
 #include "kernels/collectives.hpp"
 #include "kernels/flash_attention.hpp"
+#include "kernels/shapes.hpp"
 
 namespace kernbench::kernels {
 
@@ -24,6 +25,23 @@ struct Groups {
   Team team(Index program) const;
   /// Of each program. Groups fill SIPs first, then the cubes of a SIP, then the PEs of a cube.
   std::vector<std::uint32_t> pes(const tl::Target& target) const;
+};
+
+/// `count` tiles from tile `first` on.
+struct Tiles {
+  Index first = 0, count = 0;
+};
+
+/// The tiles of a cache over the members of a group: whole ones, ceil(tiles / members) each, in the
+/// order of the places. The last place that has any may have fewer; those behind it have none, and
+/// issue nothing for the cache (R4.9).
+struct TileSplit {
+  Index tiles, members;
+
+  Index each() const { return ceil_div(tiles, members); }
+  Tiles of(Index place) const;
+  /// Of a group, the members that have any, which are the first ones; there is at least one tile.
+  Team takers(Team group) const;
 };
 
 /// How many groups of c cubes with p PEs the machine holds.

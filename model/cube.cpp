@@ -3,8 +3,6 @@
 
 #include <string>
 
-#include "model/embedded_hbm.hpp"
-
 namespace kernbench {
 namespace {
 
@@ -41,7 +39,8 @@ Cube::Cube(const arch::TopologyConfig& topology, std::uint32_t cube, const Machi
   const std::uint32_t first_pe = cube * pes();
   if (topology.pes() > 1 || endpoints_.channels > 0) noc_ = make_noc(topology, cube, endpoints_);
   if (endpoints_.channels > 0) {
-    stack_ = std::make_unique<InterleavedHbm>("hbm", topology, cube, *noc_, options.data);
+    stack_ = std::make_unique<InterleavedHbm>("hbm", topology, cube, *noc_, options.data, false,
+                                              options.reverse_creation);
   }
   for (std::uint32_t i = 0; i < pes(); ++i) {
     const std::uint32_t pe = options.reverse_creation ? pes() - 1 - i : i;
@@ -69,6 +68,19 @@ void Cube::add_memory(const arch::TopologyConfig& topology, std::uint32_t pe,
                                            pes_[pe]->index());
   pes_[pe]->memory.bind(hbm->port(0));
   memories_[pe] = std::move(hbm);
+}
+
+std::vector<std::pair<std::string, MemoryTotals>> Cube::memories() const {
+  std::vector<std::pair<std::string, MemoryTotals>> all;
+  for (std::uint32_t i = 0; stack_ != nullptr && i < stack_->channels(); ++i) {
+    const EmbeddedHbm& channel = stack_->channel(i);
+    all.emplace_back("hbm." + std::string(channel.basename()), channel.totals());
+  }
+  for (const auto& memory : memories_) {
+    const auto* hbm = dynamic_cast<const EmbeddedHbm*>(memory.get());
+    if (hbm != nullptr) all.emplace_back(hbm->basename(), hbm->totals());
+  }
+  return all;
 }
 
 }  // namespace kernbench

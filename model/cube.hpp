@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "model/arch/config.hpp"
+#include "model/embedded_hbm.hpp"
 #include "model/fabric.hpp"
 #include "model/interleaved_hbm.hpp"
 #include "model/pe.hpp"
@@ -22,7 +25,8 @@ struct MachineOptions {
   bool data = false;
   /// A memory for each PE in place of what the topology says; empty: the topology's.
   MemoryFactory memory = {};
-  /// For tests: PEs, cubes and SIPs are created in the reverse order. Results are the same.
+  /// For tests: PEs, channels, cubes and SIPs are created in the reverse order. Results are the
+  /// same.
   bool reverse_creation = false;
 };
 
@@ -36,6 +40,8 @@ class Cube {
 
   std::uint32_t pes() const { return static_cast<std::uint32_t>(pes_.size()); }
   Pe& pe(std::uint32_t index) { return *pes_[index]; }
+  /// The embedded memories, by name: channels, or slices.
+  std::vector<std::pair<std::string, MemoryTotals>> memories() const;
   /// Null: one PE that has its HBM to itself.
   Fabric* noc() { return noc_.get(); }
   /// Of the NoC, to the other cubes.

@@ -249,7 +249,7 @@ class InterleavedHbm::PeNiu : public sc_core::sc_module,
 
 InterleavedHbm::InterleavedHbm(const sc_core::sc_module_name& name,
                                const arch::TopologyConfig& topology, std::uint32_t cube,
-                               Fabric& noc, bool data, bool check_protocol)
+                               Fabric& noc, bool data, bool check_protocol, bool reverse_creation)
     : sc_module(name),
       interleave_bytes_(topology.hbm.interleave_bytes),
       flit_bytes_(topology.noc.bytes_per_cycle) {
@@ -258,28 +258,34 @@ InterleavedHbm::InterleavedHbm(const sc_core::sc_module_name& name,
   const auto numbered = [](const char* what, std::uint32_t index) {
     return fmt::format("{}{}", what, index);
   };
-  for (std::uint32_t c = 0; c < topology.hbm.channels; ++c) {
-    channels_.push_back(std::make_unique<EmbeddedHbm>(numbered("channel", c).c_str(), channel, 1,
-                                                      data, cube * topology.hbm.channels + c));
-    channel_nius_.push_back(std::make_unique<ChannelNiu>(numbered("channel_niu", c).c_str(), *this,
-                                                         endpoints.channel(c), noc));
+  channels_.resize(endpoints.channels);
+  channel_nius_.resize(endpoints.channels);
+  channel_monitors_.resize(check_protocol ? endpoints.channels : 0);
+  for (std::uint32_t i = 0; i < endpoints.channels; ++i) {
+    const std::uint32_t c = reverse_creation ? endpoints.channels - 1 - i : i;
+    channels_[c] = std::make_unique<EmbeddedHbm>(numbered("channel", c).c_str(), channel, 1, data,
+                                                 cube * endpoints.channels + c);
+    channel_nius_[c] = std::make_unique<ChannelNiu>(numbered("channel_niu", c).c_str(), *this,
+                                                    endpoints.channel(c), noc);
     if (check_protocol) {
       // TLM_COMPLETED to a BEGIN_RESP is legal, though not everywhere welcome.
-      channel_monitors_.push_back(std::make_unique<BaseProtocolMonitor>(
-          numbered("channel_monitor", c).c_str(), BaseProtocolMonitor::Checks::base_protocol));
+      channel_monitors_[c] = std::make_unique<BaseProtocolMonitor>(
+          numbered("channel_monitor", c).c_str(), BaseProtocolMonitor::Checks::base_protocol);
       channel_nius_[c]->memory.bind(channel_monitors_[c]->upstream);
       channel_monitors_[c]->downstream.bind(channels_[c]->port(0));
     } else {
       channel_nius_[c]->memory.bind(channels_[c]->port(0));
     }
   }
-  for (std::uint32_t p = 0; p < topology.pes_per_cube; ++p) {
-    pe_nius_.push_back(std::make_unique<PeNiu>(numbered("pe_niu", p).c_str(), *this,
-                                               cube * topology.pes_per_cube + p,
-                                               endpoints.memory(p), noc));
+  pe_nius_.resize(endpoints.pes);
+  port_monitors_.resize(check_protocol ? endpoints.pes : 0);
+  for (std::uint32_t i = 0; i < endpoints.pes; ++i) {
+    const std::uint32_t p = reverse_creation ? endpoints.pes - 1 - i : i;
+    pe_nius_[p] = std::make_unique<PeNiu>(numbered("pe_niu", p).c_str(), *this,
+                                          cube * endpoints.pes + p, endpoints.memory(p), noc);
     if (check_protocol) {
-      port_monitors_.push_back(
-          std::make_unique<BaseProtocolMonitor>(numbered("port_monitor", p).c_str()));
+      port_monitors_[p] =
+          std::make_unique<BaseProtocolMonitor>(numbered("port_monitor", p).c_str());
       port_monitors_[p]->downstream.bind(pe_nius_[p]->memory);
     }
   }

@@ -37,8 +37,10 @@ class InterleavedHbm : public sc_core::sc_module {
   /// Of cube number `cube` of the design. `noc`: arch::Network::mesh of that cube; its exit
   /// function sends a packet to memory `index` to the endpoint of that PE, one to a channel to the
   /// channel's. `data`: as EmbeddedHbm. `check_protocol`: a monitor at each memory socket.
+  /// `reverse_creation`: for tests, the last channel and port first. Results are the same.
   InterleavedHbm(const sc_core::sc_module_name& name, const arch::TopologyConfig& topology,
-                 std::uint32_t cube, Fabric& noc, bool data, bool check_protocol = false);
+                 std::uint32_t cube, Fabric& noc, bool data, bool check_protocol = false,
+                 bool reverse_creation = false);
   ~InterleavedHbm() override;
 
   /// For the memory socket of PE `pe` of the cube. Each addresses all of [0, hbm.bytes).

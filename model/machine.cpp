@@ -39,6 +39,7 @@ Machine::Machine(const arch::TopologyConfig& topology, const MachineOptions& opt
 }
 
 void Machine::add(const std::string& prefix, Cube& cube) {
+  cubes_.emplace_back(prefix, &cube);
   for (std::uint32_t i = 0; i < cube.pes(); ++i) pes_.push_back(&cube.pe(i));
   if (cube.noc() != nullptr) fabrics_.emplace_back(prefix + "noc.", cube.noc());
 }
@@ -50,6 +51,14 @@ std::vector<LinkStatistics> Machine::links() const {
       link.name = prefix + link.name;
       all.push_back(std::move(link));
     }
+  }
+  return all;
+}
+
+std::vector<std::pair<std::string, MemoryTotals>> Machine::memories() const {
+  std::vector<std::pair<std::string, MemoryTotals>> all;
+  for (const auto& [prefix, cube] : cubes_) {
+    for (const auto& [name, totals] : cube->memories()) all.emplace_back(prefix + name, totals);
   }
   return all;
 }

@@ -23,6 +23,8 @@ class Machine {
   Pe& pe(std::uint32_t number) const { return *pes_[number]; }
   /// What each link has carried, named after its network: `sip0.cube1.noc.n0_n1`.
   std::vector<LinkStatistics> links() const;
+  /// What each embedded memory has served, named alike: `hbm`, `sip0.cube1.hbm.channel3`.
+  std::vector<std::pair<std::string, MemoryTotals>> memories() const;
   /// No packet is under way.
   bool links_idle() const;
 
@@ -33,7 +35,8 @@ class Machine {
   std::vector<std::unique_ptr<Sip>> sips_;
   std::unique_ptr<Fabric> sip_ring_;
   std::vector<Pe*> pes_;
-  std::vector<std::pair<std::string, Fabric*>> fabrics_;  // by name
+  std::vector<std::pair<std::string, Cube*>> cubes_;      // with what their names begin with
+  std::vector<std::pair<std::string, Fabric*>> fabrics_;  // likewise
 };
 
 }  // namespace kernbench

@@ -272,6 +272,10 @@ void PeCpu::record(arch::StageKind kind, std::uint64_t ticket, std::uint64_t sta
   record.stage = kind;
   record.cmd = static_cast<std::int64_t>(number);
   record.regions = open_regions_;
+  // A region begins with its first dispatch (R13.1), not with what that waits for.
+  for (std::size_t i = 0; i < open_.size(); ++i) {
+    if (open_[i].enters) record.regions &= ~(std::uint64_t{1} << i);
+  }
   if (command != nullptr) record.op = command::label(command->command);
   record.bytes = bytes;
   pe_.recorder->end(ticket, record);

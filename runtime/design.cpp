@@ -47,12 +47,16 @@ Design::Design(const sc_core::sc_module_name& name, const arch::TopologyConfig& 
 }
 
 void Design::write(const DeviceTensor& tensor, std::vector<double> values) {
-  writes_.emplace_back(tensor, std::move(values));
+  if (started_) {
+    store(tensor, values);
+  } else {
+    writes_.emplace_back(tensor, std::move(values));
+  }
 }
 
 void Design::launch(const KernelLaunch& launch) {
   launches_.push_back(launch);
-  if (launches_.size() == 1) start_next_launch();
+  if (running_ == 0) start_next_launch();
 }
 
 void Design::start_next_launch() {
@@ -94,21 +98,24 @@ std::vector<std::uint32_t> Design::used_pes() const {
 
 // Sockets are bound by now, and nothing has run.
 void Design::start_of_simulation() {
-  for (const auto& [tensor, values] : writes_) {
-    const std::size_t entry_bytes = command::bytes_of(tensor->spec.dtype, 1);
-    for (const Part& part : tensor->parts) {
-      const auto cols = static_cast<std::size_t>(part.shard.cols);
-      std::vector<std::uint8_t> bytes(part.handle.bytes());
-      for_each_row(*tensor, part, [&, &all = values](std::size_t row, std::size_t begin) {
-        for (std::size_t i = 0; i < cols; ++i) {
-          arch::encode(tensor->spec.dtype, static_cast<float>(all[begin + i]),
-                       &bytes[(row * cols + i) * entry_bytes]);
-        }
-      });
-      access_memory(part.pe, tlm::TLM_WRITE_COMMAND, part.handle.addr, bytes);
-    }
-  }
+  started_ = true;
+  for (const auto& [tensor, values] : writes_) store(tensor, values);
   writes_.clear();
+}
+
+void Design::store(const DeviceTensor& tensor, const std::vector<double>& values) {
+  const std::size_t entry_bytes = command::bytes_of(tensor->spec.dtype, 1);
+  for (const Part& part : tensor->parts) {
+    const auto cols = static_cast<std::size_t>(part.shard.cols);
+    std::vector<std::uint8_t> bytes(part.handle.bytes());
+    for_each_row(*tensor, part, [&](std::size_t row, std::size_t begin) {
+      for (std::size_t i = 0; i < cols; ++i) {
+        arch::encode(tensor->spec.dtype, static_cast<float>(values[begin + i]),
+                     &bytes[(row * cols + i) * entry_bytes]);
+      }
+    });
+    access_memory(part.pe, tlm::TLM_WRITE_COMMAND, part.handle.addr, bytes);
+  }
 }
 
 void Design::access_memory(std::uint32_t pe, tlm::tlm_command command, command::Address addr,

@@ -27,7 +27,7 @@ class Design : public sc_core::sc_module {
   Design(const sc_core::sc_module_name& name, const arch::TopologyConfig& topology,
          const MachineOptions& options);
 
-  // Before the simulation starts:
+  // Before the simulation starts, or when every launch is over:
 
   /// The entries of a tensor, row-major; data mode only.
   void write(const DeviceTensor& tensor, std::vector<double> values);
@@ -54,6 +54,7 @@ class Design : public sc_core::sc_module {
 
  private:
   void start_of_simulation() override;
+  void store(const DeviceTensor& tensor, const std::vector<double>& values);
   void start_next_launch();
   void observe(std::uint32_t pe, std::string_view name, const command::TensorHandle& handle);
   std::vector<double> read(std::uint32_t pe, const command::TensorHandle& handle);
@@ -64,8 +65,9 @@ class Design : public sc_core::sc_module {
   std::vector<KernelLaunch> launches_;
   std::size_t next_launch_ = 0;
   std::size_t running_ = 0;  // programs of the launch under way
-  std::vector<std::pair<DeviceTensor, std::vector<double>>> writes_;
-  std::vector<FileTensors> observed_;  // by PE
+  bool started_ = false;
+  std::vector<std::pair<DeviceTensor, std::vector<double>>> writes_;  // until it is
+  std::vector<FileTensors> observed_;                                 // by PE
 };
 
 }  // namespace kernbench::runtime

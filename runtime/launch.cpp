@@ -58,9 +58,10 @@ std::string title_of(const kernels::Kernel& kernel, const kernels::Parameters& p
 
 /// The PE of each program. Throws InputError unless each has one of its own.
 std::vector<std::uint32_t> pes_of(const std::string& title, const Grid& grid, std::uint32_t pes) {
-  const command::Index programs = grid.programs[0] * grid.programs[1] * grid.programs[2];
   const auto [low, high] = std::minmax_element(grid.programs.begin(), grid.programs.end());
-  if (*low < 1 || *high > pes || programs > pes) {
+  const bool fits = *low >= 1 && *high <= pes;  // so that the product does
+  const command::Index programs = fits ? grid.programs[0] * grid.programs[1] * grid.programs[2] : 0;
+  if (!fits || programs > pes) {
     throw InputError(fmt::format(
         "{}: the grid of {} x {} x {} programs needs a PE for each, and the topology has {}; take "
         "fewer programs or a larger topology",

@@ -113,6 +113,10 @@ std::vector<std::uint32_t> pes_of(const std::string& list, const arch::TopologyC
       if (item == arch::pe_name(topology, pe)) number = pe;
     }
     if (!number || *number >= topology.pes()) {
+      if (topology.pes() == 1) {
+        throw InputError(fmt::format("--vcd-pe {}: there is no PE '{}'; the only PE is 0 ({})",
+                                     list, item, arch::pe_name(topology, 0)));
+      }
       throw InputError(
           fmt::format("--vcd-pe {}: there is no PE '{}'; give a list of numbers from 0 to {} or "
                       "names from {} to "
@@ -131,13 +135,17 @@ std::vector<std::uint32_t> pes_of(const std::string& list, const arch::TopologyC
 
 command::Index program_of(const Options& options, const Launch& launch) {
   if (options.program.empty()) return 0;
-  const std::uint64_t program = whole_number("--program", options.program);
-  if (program >= static_cast<std::uint64_t>(launch.programs())) {
-    throw InputError(fmt::format("--program {}: {} has {} program{}; give a number from 0 to {}",
-                                 program, launch.title(), launch.programs(),
-                                 launch.programs() == 1 ? "" : "s", launch.programs() - 1));
+  const std::optional<std::uint64_t> program = parse_whole(options.program);
+  if (!program || *program >= static_cast<std::uint64_t>(launch.programs())) {
+    const std::string title = launch.title();
+    if (launch.programs() == 1) {
+      throw InputError(
+          fmt::format("--program {}: {} has one program; give 0", options.program, title));
+    }
+    throw InputError(fmt::format("--program {}: {} has {} programs; give a number from 0 to {}",
+                                 options.program, title, launch.programs(), launch.programs() - 1));
   }
-  return static_cast<command::Index>(program);
+  return static_cast<command::Index>(*program);
 }
 
 /// `1000:1500` in ns.

@@ -192,6 +192,7 @@ RunResult result_of(Run& run, const arch::TopologyConfig& topology) {
   result.sim_time_ps = run.design.last_done_ps();
   result.pes = static_cast<std::uint32_t>(launch.pes().size());
   result.links = run.design.machine.links();
+  result.memories = run.design.machine.memories();
   const auto& pes = run.design.recorder.statistics().pes();
   for (const std::uint32_t number : launch.pes()) {
     const PeCpu& cpu = run.design.machine.pe(number).cpu;

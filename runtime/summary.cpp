@@ -187,26 +187,52 @@ bool has_phases(const RunResult& result) {
   return result.phases.size() > 1 || (result.pes > 1 && !result.phases.empty());
 }
 
-/// The busiest link of the machine.
-const LinkStatistics* busiest_link(const RunResult& result) {
-  const auto busiest = std::max_element(
-      result.links.begin(), result.links.end(),
-      [](const LinkStatistics& x, const LinkStatistics& y) { return x.busy_ps < y.busy_ps; });
-  return busiest == result.links.end() || busiest->busy_ps == 0 ? nullptr : &*busiest;
+/// Something is shared: packets have gone over links.
+bool has_network(const RunResult& result) {
+  return std::any_of(result.links.begin(), result.links.end(),
+                     [](const LinkStatistics& link) { return link.packets > 0; });
 }
 
-void add_link_rows(Table& table, const std::vector<RunResult>& results) {
-  if (!several_pes(results)) return;
+/// A link or an HBM, and the share of the run that it was busy.
+struct BusyShare {
+  std::string name;
+  double share = 0;
+};
+void take_busier(BusyShare& busiest, const RunResult& result, const std::string& name,
+                 std::uint64_t busy_ps) {
+  const double share = ratio(static_cast<double>(busy_ps), static_cast<double>(result.sim_time_ps));
+  if (share > busiest.share) busiest = {name, share};
+}
+BusyShare busiest_link(const RunResult& result) {
+  BusyShare busiest;
+  for (const LinkStatistics& link : result.links) {
+    take_busier(busiest, result, link.name, link.busy_ps);
+  }
+  return busiest;
+}
+/// A channel, or a PE's slice.
+BusyShare busiest_memory(const RunResult& result) {
+  BusyShare busiest;
+  for (const auto& [name, totals] : result.memories) {
+    take_busier(busiest, result, name, totals.busy_ps);
+  }
+  return busiest;
+}
+
+void add_network_rows(Table& table, const std::vector<RunResult>& results) {
+  if (std::none_of(results.begin(), results.end(), has_network)) return;
   table.row("bytes sent to other PEs", results, [](const RunResult& result) {
     return fmt::format("{}", result.statistics.ipcq.sent_bytes);
   });
-  table.row("busiest link", results, [](const RunResult& result) {
-    const LinkStatistics* link = busiest_link(result);
-    if (link == nullptr) return std::string("none");
-    return fmt::format("{} {}", link->name,
-                       percent(ratio(static_cast<double>(link->busy_ps),
-                                     static_cast<double>(result.sim_time_ps))));
-  });
+  const auto row = [&](const char* head, auto busiest) {
+    table.row(head, results, [&](const RunResult& result) {
+      const BusyShare found = busiest(result);
+      return found.name.empty() ? std::string("none")
+                                : fmt::format("{} {}", found.name, percent(found.share));
+    });
+  };
+  row("busiest link", busiest_link);
+  row("busiest HBM", busiest_memory);
 }
 
 ordered_json engines_json(const RunResult& result, const record::PeStatistics& statistics) {
@@ -226,8 +252,8 @@ ordered_json stalls_json(const record::StallStatistics& stalls) {
       {"queue_ps", stalls.queue_ps}, {"admit_ps", stalls.admit_ps}, {"await_ps", stalls.await_ps}};
 }
 
-/// Of a run on several PEs: messages, and what each PE and link has done.
-void add_machine_json(ordered_json& json, const RunResult& result) {
+/// Of a run on several PEs: messages, and what each PE has done.
+void add_pes_json(ordered_json& json, const RunResult& result) {
   json["pes"] = result.pes;
   const record::IpcqStatistics& ipcq = result.statistics.ipcq;
   json["messages"] = {{"sent_slots", ipcq.sent_slots},
@@ -242,6 +268,10 @@ void add_machine_json(ordered_json& json, const RunResult& result) {
                        {"stalls", stalls_json(pe.statistics.stalls)}};
   }
   json["per_pe"] = std::move(per_pe);
+}
+
+/// What each link and memory that was used has done.
+void add_network_json(ordered_json& json, const RunResult& result) {
   ordered_json links = ordered_json::object();
   for (const LinkStatistics& link : result.links) {
     if (link.packets == 0) continue;
@@ -251,6 +281,14 @@ void add_machine_json(ordered_json& json, const RunResult& result) {
                         {"busy_ps", link.busy_ps}};
   }
   json["links"] = std::move(links);
+  ordered_json memories = ordered_json::object();
+  for (const auto& [name, totals] : result.memories) {
+    if (totals.busy_ps == 0) continue;
+    memories[name] = {{"busy_ps", totals.busy_ps},
+                      {"read_bytes", totals.read_bytes},
+                      {"write_bytes", totals.write_bytes}};
+  }
+  json["memories"] = std::move(memories);
 }
 
 /// The same bits: tells 0 from -0, and takes a NaN for itself.
@@ -333,7 +371,8 @@ ordered_json summary_json(const RunResult& result) {
     json["hazards"] = {{"races", result.hazards->races},
                        {"uninitialized_reads", result.hazards->uninitialized_reads}};
   }
-  if (result.pes > 1) add_machine_json(json, result);
+  if (result.pes > 1) add_pes_json(json, result);
+  if (has_network(result)) add_network_json(json, result);
   json["host"] = {{"wall_s", result.wall_s}, {"stages_per_s", result.stages_per_s}};
   return json;
 }
@@ -358,6 +397,13 @@ std::string bound_by(const RunResult& result) {
   const std::string_view window = window_name(result);
   const std::string_view name = busiest == Engine::cpu ? "cpu dispatch" : to_string(busiest);
   const double share = busy_share(result, busiest);
+  const BusyShare link = busiest_link(result);
+  const BusyShare memory = has_network(result) ? busiest_memory(result) : BusyShare{};
+  const BusyShare& shared = link.share < memory.share ? memory : link;
+  if (shared.share >= std::max(share, kBoundShare)) {
+    return fmt::format("bound by {} (busy {} of the run)", shared.name,
+                       whole_percent(shared.share));
+  }
   if (share >= kBoundShare) {
     return fmt::format("bound by {} (busy {} of the {})", name, whole_percent(share), window);
   }
@@ -371,7 +417,8 @@ std::string bound_by(const RunResult& result) {
 
 std::string phase_table(const RunResult& result) {
   if (!has_phases(result)) return {};
-  std::vector<std::string> heads{"entries", "longest, ns", "of the run", "mean, ns", "HBM GB/s"};
+  std::vector<std::string> heads{"PEs",        "entries",  "longest, ns",
+                                 "of the run", "mean, ns", "HBM GB/s"};
   for (const Engine engine : workers(result)) heads.emplace_back(to_string(engine));
   heads.emplace_back("await");
   Table table;
@@ -379,7 +426,8 @@ std::string phase_table(const RunResult& result) {
   for (const Phase& phase : result.phases) {
     const auto total = static_cast<double>(phase.total_ps);
     std::vector<std::string> cells{
-        fmt::format("{}", phase.entries), nanoseconds(phase.longest_ps),
+        fmt::format("{}", phase.pes), fmt::format("{}", phase.entries),
+        nanoseconds(phase.longest_ps),
         percent(
             ratio(static_cast<double>(phase.longest_ps), static_cast<double>(result.sim_time_ps))),
         nanoseconds(phase.total_ps / phase.pes),
@@ -430,7 +478,7 @@ std::string summary_table(const std::vector<RunResult>& results,
   table.row("TCM scratch bytes, peak", results, [](const RunResult& result) {
     return fmt::format("{}", result.launch->scratch_peak_bytes());
   });
-  add_link_rows(table, results);
+  add_network_rows(table, results);
   add_window_rows(table, results);
   add_numerics_rows(table, results);
   add_hazard_row(table, results);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/arch/config.hpp"
+#include "model/embedded_hbm.hpp"
 #include "model/fabric.hpp"
 #include "model/pe_cpu.hpp"
 #include "model/record/statistics.hpp"
@@ -62,6 +63,7 @@ struct RunResult {
   std::vector<PeResult> per_pe;     ///< by program
   std::vector<Phase> phases;        ///< in the order in which a program enters them
   std::vector<LinkStatistics> links;
+  std::vector<std::pair<std::string, MemoryTotals>> memories;  ///< embedded ones, by name
   WindowStatistics window;  ///< of the loop, or of the run if it has none
   bool window_is_loop = false;
   FileTensors results;  ///< with data
@@ -77,13 +79,15 @@ nlohmann::ordered_json summary_json(const RunResult& result);
 /// `{runs, ratios}` of several runs, the second over the first.
 nlohmann::ordered_json comparison_json(const std::vector<RunResult>& results);
 
-/// What limits the run: the engine with the largest busy share of the window, if that is at least
-/// 80 %; else that commands wait for each other.
+/// What limits the run: the engine with the largest busy share of the window, or the link or HBM
+/// channel that is busier still over the run, if that is at least 80 %; else that commands wait for
+/// each other.
 std::string bound_by(const RunResult& result);
 
-/// A row for each region of the kernel: how often a PE entered it, the time in it of the PE that is
-/// longest in it and of the mean, and of that mean the HBM traffic, the busy shares of the engines
-/// for its commands, and the kernel's waits. Empty if there is one region on one PE.
+/// A row for each region of the kernel: how many PEs entered it and how often, the time in it of
+/// the PE that is longest in it and of their mean, and of that mean the HBM traffic, the busy
+/// shares of the engines for its commands, and the kernel's waits. Empty if there is one region on
+/// one PE.
 std::string phase_table(const RunResult& result);
 
 /// A table, a run a column, headed by `labels`.

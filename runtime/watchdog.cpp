@@ -72,11 +72,14 @@ void run_to_end(const std::vector<Watched>& designs, bool own_memory) {
       return !ended(*watched.design) && !stuck(*watched.design);
     });
   };
-  do {
-    sc_core::sc_start(slice, sc_core::SC_EXIT_ON_STARVATION);
+  sc_core::sc_start(slice, sc_core::SC_EXIT_ON_STARVATION);
+  while (going_on() && sc_core::sc_pending_activity() && !(own_memory && silence.too_long()) &&
+         sc_core::sc_get_status() != sc_core::SC_STOPPED) {
     slice = std::min(slice + slice, longest);
-  } while (going_on() && sc_core::sc_pending_activity() && !(own_memory && silence.too_long()) &&
-           sc_core::sc_get_status() != sc_core::SC_STOPPED);
+    // Up to the next event at least: the clock does not move in a slice that ends before it.
+    sc_core::sc_start(std::max(slice, sc_core::sc_time_to_pending_activity()),
+                      sc_core::SC_EXIT_ON_STARVATION);
+  }
 
   for (const Watched& watched : designs) {
     if (const std::exception_ptr failure = watched.design->failure()) {

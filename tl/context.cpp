@@ -146,6 +146,11 @@ void Context::store(const Tensor& dst, const Tensor& src) {
 }
 
 command::IpcqChannel Context::ipcq_channel(const char* name, Index peer, Index channel) const {
+  if (programs() == 1) {
+    throw InputError(fmt::format(
+        "{}: there is no program {} to talk to: the launch has one program; give it more", name,
+        peer));
+  }
   if (peer < 0 || peer >= programs() || peer == program()) {
     throw InputError(fmt::format(
         "{}: there is no program {} for program {} of {} to talk to; give another one in [0, {}]",

@@ -114,7 +114,7 @@ void Scratch::exhausted(std::uint64_t bytes, std::uint64_t free, std::string_vie
   throw ScratchExhausted(
       fmt::format("TCM scratch is exhausted: {} at {} needs {} bytes, {} of {} are free; live: {}; "
                   "this line has allocated {} times before; end what is not needed with a "
-                  "scratch_scope, or use a smaller tile",
+                  "scratch_scope, or work on smaller tensors",
                   name.empty() ? "a tensor" : name, to_string(sites_[site].place), bytes, free,
                   bytes_, live.empty() ? "none" : live, sites_[site].allocations),
       detail);

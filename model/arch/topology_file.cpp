@@ -61,13 +61,20 @@ std::vector<std::string> names_in(const std::string& section) {
     name = name.substr(0, name.find('.'));
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
+  return names;
+}
+
+/// Those and `include`, which stands at the top of a file only.
+std::vector<std::string> names_in_file(const std::string& section) {
+  std::vector<std::string> names = names_in(section);
   if (section.empty()) names.emplace_back(kInclude);
   return names;
 }
 
 /// The key that was probably meant: same name elsewhere, near spelling here, near spelling
-/// anywhere.
-std::string nearest_key(const std::string& section, const std::string& name) {
+/// anywhere. `here`: the names that may stand in the section.
+std::string nearest_key(const std::string& section, const std::string& name,
+                        const std::vector<std::string>& here) {
   // What people call a key that has another name.
   static const std::map<std::string, std::string> kOtherNames{
       {"bandwidth", "hbm.gbps"}, {"frequency", "pe.clock_ghz"}, {"latency", "hbm.latency_ns"}};
@@ -75,10 +82,9 @@ std::string nearest_key(const std::string& section, const std::string& name) {
   for (const TopologyKey& key : topology_keys()) {
     if (!is_op_rate(key)) paths.emplace(last_part(key.path), key.path);
   }
-  paths.emplace(kInclude, kInclude);
   if (const auto same = paths.find(name); same != paths.end()) return same->second;
-  if (const std::string here = nearest_spelling(name, names_in(section)); !here.empty()) {
-    return joined(section, here);
+  if (const std::string near = nearest_spelling(name, here); !near.empty()) {
+    return joined(section, near);
   }
   std::vector<std::string> everywhere;
   for (const auto& [spelling, path] : paths) everywhere.push_back(spelling);
@@ -87,12 +93,12 @@ std::string nearest_key(const std::string& section, const std::string& name) {
 }
 
 InputError unknown_key(const std::string& where, const std::string& section,
-                       const std::string& name) {
-  const std::string near = nearest_key(section, name);
+                       const std::string& name, const std::vector<std::string>& allowed) {
+  const std::string near = nearest_key(section, name, allowed);
   return InputError(fmt::format(
       "{}: {}: unknown key {}; allowed{}: {}{}", where, printable(joined(section, name)),
-      in_quotes(name), section.empty() ? " at the top" : " in " + section,
-      fmt::join(names_in(section), ", "), near.empty() ? "" : "; did you mean '" + near + "'?"));
+      in_quotes(name), section.empty() ? " at the top" : " in " + section, fmt::join(allowed, ", "),
+      near.empty() ? "" : "; did you mean '" + near + "'?"));
 }
 
 InputError bad_value(const std::string& where, const TopologyKey& key, const std::string& value,
@@ -269,7 +275,7 @@ void Loader::read_section(const YAML::Node& node, const std::string& section) {
     if (!entry.first.IsScalar()) {
       throw InputError(fmt::format("{}: {}: a key is not a plain name; allowed: {}", at(mark),
                                    section.empty() ? "the top" : section,
-                                   fmt::join(names_in(section), ", ")));
+                                   fmt::join(names_in_file(section), ", ")));
     }
     const std::string name = entry.first.Scalar();
     const std::string path = joined(section, name);
@@ -289,13 +295,17 @@ void Loader::read_section(const YAML::Node& node, const std::string& section) {
                       at(mark), printable(path), in_quotes(name)));
     }
     if (path == kInclude) continue;  // has been read
+    if (name == kInclude) {
+      throw InputError(fmt::format("{}: {}: 'include' stands at the top of the file; move it there",
+                                   at(mark), path));
+    }
     const TopologyKey* key = find_topology_key(path);
     if (key != nullptr) {
       read_value(entry.second, *key, mark);
       continue;
     }
     const std::vector<std::string> names = names_in(path);
-    if (names.empty()) throw unknown_key(at(mark), section, name);
+    if (names.empty()) throw unknown_key(at(mark), section, name, names_in_file(section));
     if (!entry.second.IsMap()) {
       const std::string value = entry.second.IsScalar()     ? in_quotes(entry.second.Scalar())
                                 : entry.second.IsSequence() ? "a list"
@@ -366,7 +376,7 @@ void Loader::set(const std::string& setting) {
     section = inner;
     rest = rest.substr(dot + 1);
   }
-  throw unknown_key(where, section, rest);
+  throw unknown_key(where, section, rest, names_in(section));
 }
 
 std::string Loader::described(const char* path) const {

@@ -11,6 +11,12 @@ namespace kernbench::arch {
 
 using Kind = WaitNode::Kind;
 
+namespace {
+
+constexpr std::size_t kShownOfCycle = 8;
+
+}  // namespace
+
 bool operator<(const WaitNode& x, const WaitNode& y) {
   return std::tie(x.pe, x.kind, x.number, x.peer) < std::tie(y.pe, y.kind, y.number, y.peer);
 }
@@ -152,10 +158,13 @@ std::string WaitGraph::cycle() const {
             return x.kind != y.kind ? x.kind > y.kind : x < y;  // commands before kernels
           });
       std::rotate(nodes.begin(), first, nodes.end());
+      // The lines tell of all.
+      const std::size_t shown = std::min(nodes.size(), kShownOfCycle);
       std::string line;
-      for (const WaitNode& node : nodes) {
-        line += fmt::format("{} {} -> ", name(node.pe), text(node));
+      for (std::size_t i = 0; i < shown; ++i) {
+        line += fmt::format("{} {} -> ", name(nodes[i].pe), text(nodes[i]));
       }
+      if (shown < nodes.size()) line += fmt::format(".. {} more .. -> ", nodes.size() - shown);
       return line + fmt::format("{} command {}", name(nodes.front().pe), nodes.front().number);
     }
   }

@@ -58,7 +58,7 @@ class WaitGraph {
   /// A line a wait, and one for each message or slot that does not come; by PE, its kernel first.
   std::vector<std::string> lines() const;
   /// The first cycle, from its first command on, such as `pe0 command 4 (recv) -> pe1 kernel -> pe1
-  /// command 2 (recv) -> pe0 kernel -> pe0 command 4`; empty: there is none.
+  /// command 2 (recv) -> pe0 kernel -> pe0 command 4`, a long one cut short; empty: there is none.
   std::string cycle() const;
 
  private:

@@ -58,6 +58,7 @@ TEST(Docs, MutationCheckNamesExistingTests) { check_named_tests("mutation_check.
 
 TEST(Docs, PagesNameExistingTests) {
   check_named_tests("timing.md");
+  check_named_tests("machine.md");
   check_named_tests("scaling.md");
   for (const char* folder : {"kernels", "recipes"}) {
     for (const auto& page : std::filesystem::directory_iterator(kRoot / "docs" / folder)) {

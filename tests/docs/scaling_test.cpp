@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of docs/scaling.md: those of a run, and every time in them the closed form of that
+// The tables of docs/scaling.md: those of a run, and every figure in them the closed form of that
 // page.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -79,6 +80,9 @@ constexpr Ps dispatch(Ps bytes) { return 40 * kNs + (bytes * kNs + 8) / 16; }
 /// A DMA of some rows of 128 f16, from setup to the last response: 16 + 2048 / 128 + 100.
 constexpr Ps kSmallDma = (16 + 16 + 100) * kNs;
 
+/// For how long its channel is busy with it: all but the latency.
+constexpr Ps kSmallDmaBusy = (16 + 16) * kNs;
+
 /// Until the loop starts: load, three fills, and the fill of O, (8, 128) on 64 lanes.
 constexpr Ps kBeforeLoop = dispatch(21) + 3 * dispatch(17) + 16 * kNs;
 
@@ -145,14 +149,66 @@ Ps predicted(Ps heads, Ps tiles, const Team& team) {
          kSmallDma;
 }
 
+/// For how long the engines of all PEs are busy, summed.
+struct Busy {
+  Ps compute, dma, dispatch;
+};
+
+/// Of all heads, each by a team that has n tiles a member.
+Busy busy(Ps heads, Ps n, const Team& team) {
+  const Ps members = team.size(), children = members - 1;  // every member but place 0 is one
+  Busy sum{};
+  // Fills of m, l (8 entries) and O; the scores, 8x128x64 in blocks of 8x16x16, and their scale;
+  // the eight ops of softmax_merge; P.V, 8x64x128, and the add; of place 0 the division.
+  sum.compute = (members * (1 + 1 + 16 + n * (8 * 4 + 8 + 44 + 4 * 8 + 16)) + 16) * kNs +
+                children * Team::kMerge;
+  // q; K and V of a tile, 16 of setup and 16 KiB at 128 GB/s each; of place 0 the store.
+  sum.dma = members * (kSmallDmaBusy + n * 2 * (16 + 128) * kNs) + kSmallDmaBusy;
+  // Load and fills; #1 and #2 of a tile; of a child three sends, and of its parent three receives
+  // and a merge; of place 0 division and store.
+  sum.dispatch = members * (dispatch(21) + 3 * dispatch(17) + n * (dispatch(54) + dispatch(322))) +
+                 children * (3 * dispatch(17) + 3 * dispatch(17) + dispatch(290)) + dispatch(33) +
+                 dispatch(21);
+  return {heads * sum.compute, heads * sum.dma, heads * sum.dispatch};
+}
+
+/// One as in the table.
+std::string percent(double part, double whole) { return fmt::format("{:.1f}", 100 * part / whole); }
+std::string percent(Ps part, Ps whole) {
+  return percent(static_cast<double>(part), static_cast<double>(whole));
+}
+
 struct Row {
   Ps kv_heads, s_kv, pes, c, p;
   bool chain;
-  std::string us;
+  Cells figures;  ///< from the time on
 
-  Ps predicted_ps() const {
-    const Ps members = c * p, groups = pes / members;
-    return predicted(kv_heads / groups, s_kv / kTile / members, {c, p, chain});
+  Team team() const { return {c, p, chain}; }
+  Ps tiles() const { return s_kv / kTile / team().size(); }
+  Ps predicted_ps() const { return predicted(kv_heads / (pes / team().size()), tiles(), team()); }
+  /// Whole ns, written as microseconds with three decimals.
+  std::string us() const {
+    const std::string ns = std::to_string((predicted_ps() + kNs / 2) / kNs);
+    return ns.substr(0, ns.size() - 3) + "." + ns.substr(ns.size() - 3);
+  }
+
+  /// At a fixed length; the first PE has all tiles of all heads.
+  Cells strong() const {
+    const auto speed_up = static_cast<double>(predicted(kv_heads, s_kv / kTile, {1, 1, false})) /
+                          static_cast<double>(predicted_ps());
+    const Busy sum = busy(kv_heads, tiles(), team());
+    const Ps all = predicted_ps() * pes;
+    return {us(),
+            fmt::format("{:.2f}", speed_up),
+            percent(speed_up, static_cast<double>(pes)),
+            percent(sum.compute, all),
+            percent(sum.dma, all),
+            percent(sum.dispatch, all),
+            percent(team().merge(), predicted_ps())};
+  }
+  /// At a fixed number of tokens a PE.
+  Cells weak() const {
+    return {us(), percent(predicted(kv_heads, s_kv / pes / kTile, {1, 1, false}), predicted_ps())};
   }
 };
 
@@ -165,11 +221,12 @@ std::vector<Row> read_rows() {
     if (row.size() == kStrongCells) {
       if (number(0) < longest) kv_heads = 1;
       longest = number(0);
-      rows.push_back(
-          {kv_heads, number(0), number(1), number(2), number(3), row[4] == "chain", row[5]});
+      rows.push_back({kv_heads, number(0), number(1), number(2), number(3), row[4] == "chain",
+                      Cells(row.begin() + 5, row.end())});
     } else {
       EXPECT_EQ(row.size(), kWeakCells);
-      rows.push_back({number(0), number(1), number(2), number(3), number(4), false, row[5]});
+      rows.push_back({number(0), number(1), number(2), number(3), number(4), false,
+                      Cells(row.begin() + 5, row.end())});
     }
   }
   return rows;
@@ -179,9 +236,7 @@ TEST(Scaling, TimesAreTheClosedForm) {
   const std::vector<Row> rows = read_rows();
   EXPECT_EQ(rows.size(), 5U * (8 + 7) + 8 + 6);
   for (const Row& row : rows) {
-    // Whole ns, written as microseconds with three decimals.
-    const std::string ns = std::to_string((row.predicted_ps() + kNs / 2) / kNs);
-    EXPECT_EQ(row.us, ns.substr(0, ns.size() - 3) + "." + ns.substr(ns.size() - 3))
+    EXPECT_EQ(row.figures, row.figures.size() == 2 ? row.weak() : row.strong())
         << row.kv_heads << " heads, S_kv " << row.s_kv << ", " << row.pes << " PEs";
   }
 }

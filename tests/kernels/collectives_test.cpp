@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "tests/support/program_order.hpp"
@@ -182,6 +183,35 @@ TEST(AllReduce, CommandsAndBytesOfTheTree) {
   EXPECT_THAT(outline(programs[0]),
               ElementsAre("load", "wait", "{", "recv", "recv", "composite", "recv", "composite",
                           "composite", "send", "send", "send", "}", "store"));
+}
+
+// The largest subtree has the longest way to go: place 0 of 8 sends to 4, 2, 1.
+TEST(AllReduce, TheTreeHandsOutToTheLargestSubtreeFirst) {
+  std::vector<std::uint32_t> peers;
+  for (const Command& command :
+       all_reduce_of({8, 10}, {{"algorithm", "tree"}})[0].program.commands()) {
+    if (const auto* send = std::get_if<command::IpcqSendCmd>(&command)) {
+      peers.push_back(send->to.peer);
+    }
+  }
+  EXPECT_THAT(peers, ElementsAre(4, 2, 1));
+}
+
+// Rows (1, 2), (3, -4), (5, 6): sums 9 and 4, of sizes 9 and 12. A term goes through two additions
+// at most, by either way, each off by 2^-24 of it, and in f16 by another 2^-11.
+TEST(AllReduce, TheBoundIsThatOfItsAdditions) {
+  for (const char* algorithm : {"ring", "tree"}) {
+    for (const char* dtype : {"f32", "f16"}) {
+      const auto programs = all_reduce_of({3, 2}, {{"algorithm", algorithm}, {"dtype", dtype}});
+      const Reference reference =
+          programs[0].instance.reference({{"x", std::vector<double>{1, 2, 3, -4, 5, 6}}});
+      EXPECT_THAT(reference.outputs.at("out"), ElementsAre(9, 4, 9, 4, 9, 4));
+      const double addition = 0x1p-24 + (std::string(dtype) == "f16" ? 0x1p-11 : 0);
+      const double size = std::sqrt((81.0 + 16.0) / 2);
+      EXPECT_DOUBLE_EQ(reference.max_abs_rel, 2 * addition * 12 / size);
+      EXPECT_DOUBLE_EQ(reference.max_rms_rel, 2 * addition * std::sqrt((81.0 + 144.0) / 2) / size);
+    }
+  }
 }
 
 TEST(AllReduce, OneProgramKeepsItsRow) {

@@ -230,6 +230,11 @@ TEST(LlamaLayer, PanelsOfATile) {
   const auto odd = compile_all("llama_layer", settings_of(m), target);
   EXPECT_THAT(odd[0].instance.tensors[7].file_shape, ElementsAre(1, 2 * 2, 64, 10));
   expect_plain(m, odd);
+  // 35: neither three nor four panels, but five of 7.
+  m.ffn = 70;
+  const auto narrow = compile_all("llama_layer", settings_of(m), target);
+  EXPECT_THAT(narrow[0].instance.tensors[7].file_shape, ElementsAre(1, 2 * 5, 64, 7));
+  expect_plain(m, narrow);
 }
 
 // Three query heads over two programs: a program has one and a half of them. Three KV heads, and
@@ -308,9 +313,14 @@ TEST(LlamaDecodeStep, PhasesFollowEachOther) {
       }
     }
     Strings found;
+    bool waited = false;  // for the phase before, just now
     for (const command::ProgramStep& step : compiled.program.steps) {
       if (const auto* begin = std::get_if<command::BeginRegionStep>(&step)) {
+        EXPECT_TRUE(waited) << begin->name << " after " << (found.empty() ? "" : found.back());
         found.push_back(begin->name);
+        waited = begin->name == "loop";  // its first phase begins with it
+      } else {
+        waited = std::holds_alternative<command::WaitStep>(step);
       }
     }
     EXPECT_EQ(found, expected) << compiled.number;

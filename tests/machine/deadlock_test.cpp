@@ -148,6 +148,22 @@ TEST(Deadlock, ACreditMoreAndThereIsNone) {
             "came to its end");
 }
 
+// One waits for 30 us, and no packet is under way; the other is busy.
+TEST(Deadlock, ALongWaitIsNone) {
+  EXPECT_EQ(stopped(shipped("cube_8pe"), {0, 1},
+                    [](tl::Context& tl) {
+                      const auto x = tl.zeros({16}, tl::f32);
+                      if (tl.program() == 0) {
+                        tl.cpu_overhead(30'000);
+                        tl.send(1, x);
+                      } else {
+                        tl.recv(0, x);
+                        tl.wait({x});
+                      }
+                    }),
+            "came to its end");
+}
+
 TEST(Deadlock, SizesThatDiffer) {
   const std::string text = stopped(shipped("llama70b_4sip"), {0, 8}, [](tl::Context& tl) {
     if (tl.program() == 0) {

@@ -48,6 +48,23 @@ void twice(tl::Context& tl, const Bound& bound) {
   tl.store(bound[1], tl.add(x, x));
 }
 
+// A host may look at results before it goes on: y = 2 x, then z = 2 y of what it read and wrote.
+TEST(Host, LaunchesAfterARun) {
+  Host host("host", shipped("cube_8pe"), true);
+  const auto rows = split_rows(8, 2);
+  const auto x = host.from_values("x", {8, 16}, tl::f16, counting(128), rows, {0, 1});
+  const auto y = host.empty("y", {8, 16}, tl::f16, rows, {0, 1});
+  host.launch("first", twice, {x, y}, {{2, 1, 1}});
+  host.run();
+  const std::uint64_t first = host.end_ps();
+  EXPECT_EQ(host.read(y), times(counting(128), 2));
+  const auto again = host.from_values("again", {8, 16}, tl::f16, host.read(y), rows, {0, 1});
+  host.launch("second", twice, {again, y}, {{2, 1, 1}});
+  host.run();
+  EXPECT_EQ(host.read(y), times(counting(128), 4));
+  EXPECT_EQ(host.end_ps(), 2 * first);  // as long again, launch_ns included
+}
+
 // ---- tensors
 // --------------------------------------------------------------------------------------
 
@@ -75,12 +92,17 @@ struct Case {
   std::vector<std::size_t> entries;  // of each program, 0: no part
 };
 
-// 10 rows of 6 over four programs: 3, 3, 3, 1 rows; 2, 2, 2, 0 columns.
+// 10 rows of 6 over four programs: 3, 3, 3, 1 rows; 2, 2, 2, 0 columns; from column 0, 1, 2, 3 on.
 const std::vector<Case> kShardings{
     {"replicated", {}, {60, 60, 60, 60}},
     {"rows", split_rows(10, 4), {18, 18, 18, 6}},
     {"columns", split_cols(10, 6, 4), {20, 20, 20, 0}},
     {"whole on 2", whole_on(10, 2), {0, 0, 60, 0}},
+    {"from column",
+     [](Index program) {
+       return kernels::Shard{{{0, 10}}, program};
+     },
+     {60, 50, 40, 30}},
 };
 
 // Each program adds 100 (program + 1) to its part; of an entry that several hold, the first's is
@@ -122,8 +144,8 @@ TEST(Host, EveryShardingGivesEachProgramItsPart) {
         const std::size_t row = i / 6, col = i % 6;
         const std::size_t program = std::string(c.what) == "rows"         ? row / 3
                                     : std::string(c.what) == "columns"    ? col / 2
-                                    : std::string(c.what) == "replicated" ? 0
-                                                                          : 2;
+                                    : std::string(c.what) == "whole on 2" ? 2
+                                                                          : 0;
         expected[i] += static_cast<double>(100 * (program + 1));
       }
       EXPECT_EQ(host.read(y), expected);
@@ -142,6 +164,15 @@ TEST(Host, ZerosAreWrittenAndDTypesRound) {
   host.run();
   EXPECT_EQ(host.read(zero), std::vector<double>(32, 0));
   EXPECT_EQ(host.read(half), (std::vector<double>{1.001953125, 1, -0.5}));
+}
+
+// More than the host moves at a time, 1 MiB.
+TEST(Host, LargeTensorsArriveWhole) {
+  constexpr Index kEntries = 600'000;
+  Host host("large", shipped("cube_8pe"), true);
+  const auto x = host.from_values("x", {kEntries}, tl::f32, counting(kEntries), {}, {6});
+  host.run();
+  EXPECT_EQ(host.read(x), counting(kEntries));
 }
 
 // ---- launches
@@ -217,6 +248,20 @@ TEST(Host, LaunchTimeCountsOnceALaunchAndPe) {
     }
     EXPECT_EQ(starts, expected) << pe;
   }
+}
+
+// A launch lasts until its kernel returns, also when the last command was over before.
+TEST(Host, ALaunchLastsUntilItsKernelReturns) {
+  const arch::TopologyConfig topology = shipped("cube_8pe");
+  Host host("scalar", topology, false);
+  host.launch("scalar",
+              [](tl::Context& tl, const Bound&) {
+                tl.zeros({16}, tl::f32);
+                tl.cpu_overhead(3000);
+              },
+              {}, {{1, 1, 1}});
+  run_host(topology, host);
+  EXPECT_EQ(host.end_ps(), kLaunchPs + 41'063 + 3'000'000);
 }
 
 // The first launch runs on PEs 0 and 1, and PE 1 is slower: 8 fills against 1. The second one, on

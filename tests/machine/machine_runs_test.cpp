@@ -179,11 +179,20 @@ struct Outputs {
   std::string op_log, summary;
 };
 
-Outputs outputs(const std::string& kernel, const Settings& settings, bool data, bool reversed) {
+/// What runs, and how large it is at least.
+struct Repeated {
+  std::string topology;
+  std::vector<std::string> sets;
+  kernels::Kernel kernel;
+  Settings settings;
+  std::int64_t rows = 1000;
+};
+
+Outputs outputs(const Repeated& repeated, bool data, bool reversed) {
   constexpr char kSeparator = '\x1e';
   const std::string text = in_child([&] {
-    const arch::TopologyConfig topology = shipped("llama70b_4sip");
-    const runtime::Launch launched = launch(topology, kernel, settings);
+    const arch::TopologyConfig topology = shipped(repeated.topology, repeated.sets);
+    const runtime::Launch launched(repeated.kernel, repeated.settings, topology);
     MachineRunOptions options;
     if (data) options.inputs = test_inputs(launched.instance());
     options.reverse_creation = reversed;
@@ -194,15 +203,32 @@ Outputs outputs(const std::string& kernel, const Settings& settings, bool data, 
   return {text.substr(0, end), text.substr(end + 1)};
 }
 
-void expect_deterministic(const std::string& kernel, const Settings& settings) {
-  const Outputs expected = outputs(kernel, settings, true, false);
-  EXPECT_GT(std::count(expected.op_log.begin(), expected.op_log.end(), '\n'), 1000);
+void expect_deterministic(const Repeated& repeated) {
+  const Outputs expected = outputs(repeated, true, false);
+  EXPECT_GT(std::count(expected.op_log.begin(), expected.op_log.end(), '\n'), repeated.rows);
   for (const bool reversed : {false, true}) {
-    const Outputs again = outputs(kernel, settings, true, reversed);
+    const Outputs again = outputs(repeated, true, reversed);
     EXPECT_TRUE(again.op_log == expected.op_log) << "reversed " << reversed;
     EXPECT_EQ(again.summary, expected.summary) << "reversed " << reversed;
   }
-  EXPECT_TRUE(outputs(kernel, settings, false, false).op_log == expected.op_log) << "R8.3";
+  EXPECT_TRUE(outputs(repeated, false, false).op_log == expected.op_log) << "R8.3";
+}
+
+/// On llama70b_4sip.
+void expect_deterministic(const std::string& kernel, const Settings& settings) {
+  expect_deterministic({"llama70b_4sip", {}, catalogue_kernel(kernel), settings});
+}
+
+/// The same kernel on every PE of one cube, each program with all of its tensors: the PEs ask the
+/// channels for their bursts in the same instants.
+kernels::Kernel on_each_pe(kernels::Kernel kernel) {
+  kernel.make = [make = kernel.make](const kernels::Parameters& parameters,
+                                     const tl::Target& target) {
+    kernels::Instance instance = make(parameters, target);
+    instance.grid = {target.pes_per_cube, 1, 1};
+    return instance;
+  };
+  return kernel;
 }
 
 // Over two SIPs.
@@ -224,6 +250,30 @@ TEST(Determinism, SplitDecodeChain) {
                                       {"p", "8"},
                                       {"variant", "opt3"},
                                       {"merge", "chain"}});
+}
+const Settings kSmallLlama{{"hidden", "256"}, {"heads", "16"},  {"kv_heads", "8"}, {"d", "32"},
+                           {"ffn", "512"},    {"s_kv", "1000"}, {"tile", "32"}};
+TEST(Determinism, LlamaLayer) { expect_deterministic("llama_layer", kSmallLlama); }
+TEST(Determinism, LlamaLayerWithARing) {
+  Settings settings = kSmallLlama;
+  settings.emplace_back("all_reduce", "ring");
+  expect_deterministic("llama_layer", settings);
+}
+TEST(Determinism, InterleavedSplitDecode) {
+  expect_deterministic({"llama70b_4sip",
+                        {"hbm.map=interleaved"},
+                        catalogue_kernel("gqa_decode"),
+                        {{"s_kv", "2500"}, {"kv_heads", "4"}, {"c", "4"}, {"p", "8"}}});
+}
+// More channels than PEs, and small bursts.
+TEST(Determinism, InterleavedGemms) {
+  expect_deterministic(
+      {"cube_8pe",
+       {"hbm.map=interleaved", "hbm.channels=16", "hbm.interleave_bytes=4096",
+        "pe.dma.burst_bytes=512"},
+       on_each_pe(catalogue_kernel("gemm")),
+       {{"m", "24"}, {"k", "300"}, {"n", "300"}, {"a", "hbm"}, {"b", "hbm"}, {"out", "hbm"}},
+       500});
 }
 
 // ---- waveform of chosen PEs

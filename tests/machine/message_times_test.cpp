@@ -58,51 +58,65 @@ std::vector<OpLogRow> of_stage(const std::vector<OpLogRow>& rows, const std::str
 
 struct Case {
   Pair pair;
-  Ps way;
+  Ps way;    // of 8192 bytes
+  Ps small;  // of 32
   const char* what;
 };
 
 // Mesh of 4 x 2: 5 ns into it, 8 a hop, 5 out of it, 128 for the tail to follow. From network to
 // network the slot is stored: each adds its latencies and its service. Rings of 4: 20 + 32 between
 // neighbouring cubes, 500 + 81.92 between neighbouring SIPs, the latency twice for two links. The
-// way out of a cube starts at its router 0, that out of a SIP at its cube 0.
-TEST(MessageTimes, OneSlotOverEveryKindOfWay) {
-  const std::vector<Case> cases{
-      {{0, 1}, 146'000, "neighbours of a row: 5 + 8 + 5 + 128"},
-      {{0, 4}, 146'000, "neighbours of a column"},
-      {{0, 7}, 170'000, "the far corner: 5 + 4 * 8 + 5 + 128"},
-      {{7, 0}, 170'000, "and back"},
-      {{0, 8}, 328'000, "the next cube: (10 + 128) + (20 + 32) + (10 + 128)"},
-      {{7, 15}, 392'000, "its far corner: 170 + 52 + 170"},
-      {{0, 24}, 328'000, "the next cube downwards"},
-      {{0, 16}, 348'000, "the cube across: 138 + (2 * 20 + 32) + 138"},
-      {{0, 32}, 857'920, "the next SIP: 138 + (500 + 81.92) + 138"},
-      {{15, 47}, 1'025'920, "cube 1 to cube 1 of it: 170 + 52 + 581.92 + 52 + 170"},
-      {{0, 64}, 1'357'920, "the SIP across: 138 + (1000 + 81.92) + 138"},
-      {{127, 95}, 1'025'920, "cube 3 to cube 3 of the SIP below"},
+// way out of a cube starts at its router 0, that out of a SIP at its cube 0. 32 bytes take 1 ns, as
+// a part of a cycle is a whole one, 0.125 and 0.32.
+const std::vector<Case>& cases() {
+  static const std::vector<Case> kCases{
+      {{0, 1}, 146'000, 19'000, "neighbours of a row: 5 + 8 + 5 + 128"},
+      {{0, 4}, 146'000, 19'000, "neighbours of a column"},
+      {{0, 7}, 170'000, 43'000, "the far corner: 5 + 4 * 8 + 5 + 128"},
+      {{7, 0}, 170'000, 43'000, "and back"},
+      {{0, 8}, 328'000, 42'125, "the next cube: (10 + 128) + (20 + 32) + (10 + 128)"},
+      {{7, 15}, 392'000, 106'125, "its far corner: 170 + 52 + 170"},
+      {{0, 24}, 328'000, 42'125, "the next cube downwards"},
+      {{0, 16}, 348'000, 62'125, "the cube across: 138 + (2 * 20 + 32) + 138"},
+      {{0, 32}, 857'920, 522'320, "the next SIP: 138 + (500 + 81.92) + 138"},
+      {{15, 47}, 1'025'920, 626'570, "cube 1 to cube 1 of it: 170 + 52 + 581.92 + 52 + 170"},
+      {{0, 64}, 1'357'920, 1'022'320, "the SIP across: 138 + (1000 + 81.92) + 138"},
+      {{127, 95}, 1'025'920, 626'570, "cube 3 to cube 3 of the SIP below"},
   };
+  return kCases;
+}
+
+/// Messages of so many f32, one slot each.
+void expect_ways(Index entries, Ps Case::*way_of) {
   const arch::TopologyConfig topology = shipped("llama70b_4sip");
   std::vector<Pair> pairs;
-  for (const Case& c : cases) pairs.push_back(c.pair);
-  const std::vector<OpLogRow> rows = messages(topology, pairs, 2048);
+  for (const Case& c : cases()) pairs.push_back(c.pair);
+  const std::vector<OpLogRow> rows = messages(topology, pairs, entries);
   const auto sends = of_stage(rows, "send"), receives = of_stage(rows, "recv");
-  ASSERT_EQ(sends.size(), cases.size());
-  ASSERT_EQ(receives.size(), cases.size());
+  ASSERT_EQ(sends.size(), cases().size());
+  ASSERT_EQ(receives.size(), cases().size());
+  const Ps fill = static_cast<Ps>(entries + 63) / 64 * kNs;
   Ps start = 0;  // of the launch: when the one before is over
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    SCOPED_TRACE(cases[i].what);
-    // Launch, fill of 2048 / 64 cycles, which the send awaits.
-    const Ps sent = start + 500 * kNs + kDispatch + 32 * kNs + kDispatch + kSend;
+  for (std::size_t i = 0; i < cases().size(); ++i) {
+    const Case& c = cases()[i];
+    SCOPED_TRACE(c.what);
+    const Ps way = c.*way_of;
+    // Launch, fill, which the send awaits.
+    const Ps sent = start + 500 * kNs + kDispatch + fill + kDispatch + kSend;
     EXPECT_EQ(sends[i].start, sent - kSend);
     EXPECT_EQ(sends[i].end, sent);
-    EXPECT_EQ(receives[i].start, sent + cases[i].way);
-    EXPECT_EQ(receives[i].end, sent + cases[i].way + kRecv);
-    EXPECT_EQ(receives[i].pe, cases[i].pair.to);
+    EXPECT_EQ(receives[i].start, sent + way);
+    EXPECT_EQ(receives[i].end, sent + way + kRecv);
+    EXPECT_EQ(receives[i].pe, c.pair.to);
     // What the other tests compute with.
-    EXPECT_EQ(way_ps(topology, cases[i].pair.from, cases[i].pair.to, 8192), cases[i].way);
+    EXPECT_EQ(way_ps(topology, c.pair.from, c.pair.to, static_cast<std::uint64_t>(entries) * 4),
+              way);
     start = receives[i].end;
   }
 }
+
+TEST(MessageTimes, OneSlotOverEveryKindOfWay) { expect_ways(2048, &Case::way); }
+TEST(MessageTimes, AFewBytesOverEveryKindOfWay) { expect_ways(8, &Case::small); }
 
 // A message of 64 bytes takes one cycle a link: what is left of its way is 5 + hops * 8 + 5, hops =
 // |dx| + |dy| of the 4 x 2 mesh.

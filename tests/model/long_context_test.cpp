@@ -44,7 +44,7 @@ TEST(LongContext, ATileThatDoesNotFitIsRefusedWithTheList) {
   } catch (const InputError& e) {
     const std::string line = e.what();
     for (const char* part : {"scratch is exhausted", "needs 65536 bytes", "of 131072", "q 2048",
-                             "O 4096", "smaller tile"}) {
+                             "O 4096", "smaller tensors"}) {
       EXPECT_NE(line.find(part), std::string::npos) << part << " in: " << line;
     }
   }

@@ -188,6 +188,45 @@ TEST(PeRegions, TotalIsTheSumOfTheEntries) {
   EXPECT_EQ(region.total_ps, 50'000U + 80'000U + 30'000U);
 }
 
+// One entry, to the end of the outer: commands 0, 1 and 2, dispatched 0 .. 30, MATH 10 .. 70. The
+// fourth one is behind it.
+TEST(PeRegions, OneWithinItselfIsPartOfIt) {
+  const IpcqResult result = run_pes(launching_in(0), {[](CommandSink& sink) {
+                                      sink.begin_region("r");
+                                      work(20)(sink);
+                                      sink.begin_region("r");
+                                      work(20)(sink);
+                                      sink.end_region("r");
+                                      work(20)(sink);
+                                      sink.end_region("r");
+                                      work(20)(sink);
+                                    }});
+  const Region& region = result.regions[0][0];
+  EXPECT_EQ(region.entries, 1U);
+  EXPECT_EQ(region.commands, 3U);
+  EXPECT_EQ(region.end_ps, 70'000U);
+  EXPECT_EQ(region.total_ps, 70'000U);
+}
+
+// An entry is from its first start to its last end, what lies between its commands included: 10 ..
+// 25, and behind the load of 10 .. 110, for which the kernel waits, 110 .. 125.
+TEST(PeRegions, TimeBetweenItsCommandsCounts) {
+  const IpcqResult result = run_pes(launching_in(0), {[](CommandSink& sink) {
+                                      const auto loaded = tcm(0x8000, {50, 64});
+                                      sink.issue(command::DmaReadCmd{hbm(0, {50, 64}), loaded});
+                                      sink.begin_region("r");
+                                      work(5)(sink);
+                                      sink.wait({loaded.range()});
+                                      work(5)(sink);
+                                      sink.end_region("r");
+                                    }});
+  const Region& region = result.regions[0][0];
+  EXPECT_EQ(region.entries, 1U);
+  EXPECT_EQ(region.start_ps, 10'000U);
+  EXPECT_EQ(region.end_ps, 125'000U);
+  EXPECT_EQ(region.total_ps, 115'000U);
+}
+
 // A command of the first entry outlasts the second: dispatch 0 .. 10, load of 6400 bytes 10 .. 110;
 // the MATH of the second 20 .. 25, dispatched 10 .. 20.
 TEST(PeRegions, AnEntryEndsWithItsOwnCommands) {

@@ -68,6 +68,44 @@ TEST(StatisticsTest, CountsSlotsAndBytesOfMessagesEachWay) {
   EXPECT_EQ(pe.hbm_read_bytes + pe.hbm_write_bytes, 0u);
 }
 
+// Regions 0 and 2 of a PE; region 1 has nothing. A stall of the queue or of its head is no work.
+TEST(StatisticsTest, RegionsHaveTheRowsOfTheirCommands) {
+  record::Statistics statistics;
+  const auto add = [&](StageRecord record, std::uint64_t regions) {
+    record.regions = regions;
+    statistics.add(record);
+  };
+  StageRecord write = row(400, 420, Engine::dma_wr, StageKind::dma_write, 0);
+  write.bytes = 1024;
+  add(dispatch_row(0, 60, 0), 1);
+  add(read_row(100, 244, 344, 0), 1);
+  add(write, 1 | 4);
+  add(math_row(10, 18, 0), 4);
+  add(row(500, 530, Engine::cpu, StageKind::wait, 1), 4);
+  add(row(530, 570, Engine::cpu, StageKind::queue_stall, 1), 4);
+  add(row(530, 600, Engine::scheduler, StageKind::admit_stall, 1), 4);
+  add(math_row(20, 28, 0), 0);
+
+  const std::vector<record::RegionStatistics>& regions = statistics.pes()[0].regions;
+  ASSERT_EQ(regions.size(), 3u);
+  const auto busy = [&](std::size_t region, Engine which) {
+    return regions[region].busy_ps[static_cast<std::size_t>(which)];
+  };
+  EXPECT_EQ(busy(0, Engine::cpu), 60u);
+  EXPECT_EQ(busy(0, Engine::dma_rd), 144u);
+  EXPECT_EQ(busy(0, Engine::dma_wr), 20u);
+  EXPECT_EQ(busy(0, Engine::math), 0u);
+  EXPECT_EQ(regions[0].await_ps, 0u);
+  EXPECT_EQ(regions[0].hbm_bytes, 16384u + 1024u);
+  EXPECT_EQ(regions[1].hbm_bytes, 0u);
+  EXPECT_EQ(busy(2, Engine::cpu), 0u);
+  EXPECT_EQ(busy(2, Engine::scheduler), 0u);
+  EXPECT_EQ(busy(2, Engine::dma_wr), 20u);
+  EXPECT_EQ(busy(2, Engine::math), 8u);
+  EXPECT_EQ(regions[2].await_ps, 30u);
+  EXPECT_EQ(regions[2].hbm_bytes, 1024u);
+}
+
 TEST(StatisticsTest, KeepsPesApartAndAPeWithoutRecordsAtZero) {
   record::Statistics statistics;
   StageRecord record = math_row(0, 7, 0);

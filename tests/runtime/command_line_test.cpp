@@ -682,7 +682,7 @@ TEST(Usage, IncompleteCommandLines) {
   expect_refused(single_pe({"list", "gemm"}), {"'gemm' is one argument too many"});
   expect_refused(single_pe({"run", "gemm", "--vcd-pe", "0"}), {"add --vcd FILE"});
   expect_refused(single_pe({"run", "gemm", "--vcd", "x", "--vcd-pe", "pe1"}),
-                 {"--vcd-pe pe1: there is no PE 'pe1'", "from 0 to 0"});
+                 {"--vcd-pe pe1: there is no PE 'pe1'; the only PE is 0 (pe0)"});
   expect_refused(single_pe({"run", "gemm", "--vcd", "x", "--vcd-pe", "0,"}), {"no PE ''"});
   expect_refused(single_pe({"run", "gemm", "--summary", ""}),
                  {"run: --summary is given an empty value"});
@@ -750,6 +750,23 @@ TEST(Usage, TopologiesThatCannotBe) {
 TEST(Usage, TensorsThatDoNotFit) {
   expect_refused(single_pe({"run", "gqa_decode", "s_kv=16777216"}),
                  {"q 2048 bytes at 0x0, k 4294967296 bytes at 0x1000", "hbm.bytes"});
+}
+
+// 16384 bytes at 1 MB/s: the bursts of 4096 bytes end 4.096 ms apart, and nothing happens between.
+TEST(Run, GoesOnOverLongGaps) {
+  const Outcome outcome = single_pe({"run", "gemm", "--set", "hbm.gbps=0.001"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.err, "");
+  // With a, 18432 bytes at 1 us each; the rest of the run takes less than a us.
+  EXPECT_THAT(outcome.out, HasSubstr(" 18432"));
+}
+
+// A command is dispatched for a millisecond. The second run takes 200 of them, long after the first
+// is over.
+TEST(Run, AFinishedOneDoesNotEndAnother) {
+  const Outcome outcome = odd_pe({"loose", "compare", "dispatch", "commands=1,200", "--set",
+                                  "pe.pe_cost_model.fixed_cycles=1000000"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
 }
 
 TEST(Failures, AStarvedRunListsWhoWaitsForWhat) {
@@ -1006,6 +1023,10 @@ TEST(Listing, LongPlansAreCutShort) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("tiles: 128 (m 1, n 128, k 1)\n"));
   EXPECT_THAT(outcome.out, HasSubstr("\n120 more tiles\n"));
+  for (const std::string program : {"1", "99999999999999999999"}) {  // the second: above 2^64
+    const Outcome refused = single_pe({"commands", "dispatch", "--program", program});
+    expect_refused(refused, {"--program " + program + ": dispatch", "has one program; give 0"});
+  }
   expect_refused(single_pe({"commands", "gemm", "--plan", "2"}),
                  {"--plan 2: gemm has 2 commands; give a number from 0 to 1"});
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/catalogue.hpp"
+#include "kernels/shards.hpp"
 #include "runtime/demo.hpp"
 #include "tlm_if/command/error.hpp"
 #include "tlm_if/command/program.hpp"
@@ -60,6 +61,72 @@ TEST(Placement, EachTensorStartsAtTheNextMultipleOf4096) {
   EXPECT_THAT(message, HasSubstr("enlarge hbm.bytes"));
 }
 
+// Two cubes of two PEs: in each cube the first half of the addresses is PE 0's, the second PE 1's.
+// Where each PE has its slice to itself, all begin at 0.
+TEST(Placement, PesOfAnInterleavedCubeShareItsAddresses) {
+  arch::TopologyConfig topology = single_pe();
+  topology.cubes_per_sip = 2;
+  topology.pes_per_cube = 2;
+  topology.hbm.bytes = 131072;
+  const std::vector<kernels::TensorSpec> tensors{
+      {"x", {64}, {64}, tl::f16, kernels::Direction::in}};
+  const auto addresses = [&] {
+    std::vector<command::Address> found;
+    const DeviceTensor x = DeviceMemory(topology).place(tensors, {0, 1, 2, 3}).front();
+    for (const Part& part : x->parts) found.push_back(part.handle.addr);
+    return found;
+  };
+  EXPECT_THAT(addresses(), ElementsAre(0u, 0u, 0u, 0u));
+  topology.hbm.map = arch::HbmMap::interleaved;
+  EXPECT_THAT(addresses(), ElementsAre(0u, 65536u, 0u, 65536u));
+}
+
+// Of 1 MiB a PE of four has a quarter to itself, or sees all.
+TEST(Launch, CompilesForTheHbmThatAPeSees) {
+  arch::TopologyConfig topology = single_pe();
+  topology.pes_per_cube = 4;
+  topology.hbm.bytes = 1048576;
+  EXPECT_EQ(make_target(topology).hbm_bytes, 262144u);
+  topology.hbm.map = arch::HbmMap::interleaved;
+  EXPECT_EQ(make_target(topology).hbm_bytes, 1048576u);
+}
+
+// Program 0 needs 4096 bytes of scratch and issues two fills, program 1 64 bytes and one.
+TEST(Launch, DryRunIsOfAllPrograms) {
+  arch::TopologyConfig topology = single_pe();
+  topology.pes_per_cube = 2;
+  const KernelLaunch launch("unequal", topology,
+                            [](tl::Context& tl, const std::vector<tl::Tensor>&) {
+                              const bool first = tl.program() == 0;
+                              const auto x = tl.zeros({first ? 1024 : 16}, tl::f32);
+                              if (first) tl.fill(x, 1);
+                            },
+                            {}, {{2, 1, 1}});
+  EXPECT_EQ(launch.commands(), 3u);
+  EXPECT_EQ(launch.scratch_peak_bytes(), 4096u);
+}
+
+// 3 rows of 64 f16 over two programs, of which the first, with 2 rows, runs on PE 1.
+TEST(Launch, InputsOfAPeAreItsParts) {
+  arch::TopologyConfig topology = single_pe();
+  topology.pes_per_cube = 2;
+  kernels::Kernel kernel;
+  kernel.name = "halves";
+  kernel.make = [](const kernels::Parameters&, const tl::Target&) {
+    kernels::Instance instance;
+    instance.tensors = {{"x", {3, 64}, {3, 64}, tl::f16, kernels::Direction::in},
+                        {"out", {3, 64}, {3, 64}, tl::f16, kernels::Direction::out}};
+    for (auto& tensor : instance.tensors) tensor.shard = kernels::split_rows(3, 2);
+    instance.grid = {2, 1, 1};
+    instance.pes = {1, 0};
+    instance.body = [](tl::Context&, const std::vector<tl::Tensor>&) {};
+    return instance;
+  };
+  const Launch launch(kernel, {}, topology);
+  EXPECT_THAT(launch.inputs(1), ElementsAre(command::ByteRange{0, 256}));
+  EXPECT_THAT(launch.inputs(0), ElementsAre(command::ByteRange{0, 128}));
+}
+
 TEST(Launch, CompilesForTheTopology) {
   arch::TopologyConfig topology = single_pe();
   topology.pe.tcm.scratch_bytes = 1000;
@@ -107,7 +174,7 @@ TEST(Launch, RefusesWhatDoesNotFitTheScratch) {
                            "tile=8192 t_q=1 kv_heads=1 dtype=f16 stats=f32 "
                            "kv=contiguous c=1 p=1 merge=tree: slot 0 of ring<2>: TCM scratch is "
                            "exhausted: S0 at flash_attention.cpp:"));
-  EXPECT_THAT(message, testing::EndsWith("or use a smaller tile, or enlarge "
+  EXPECT_THAT(message, testing::EndsWith("or work on smaller tensors, or enlarge "
                                          "pe.tcm.scratch_bytes"));
 }
 

@@ -6,6 +6,9 @@
 
 #include <cmath>
 #include <limits>
+#include <sstream>
+#include <string>
+#include <vector>
 
 namespace kernbench::runtime {
 namespace {
@@ -49,6 +52,60 @@ TEST(BoundBy, CountsTheChannelsOfADma) {
   busy(result, arch::Engine::dma_rd) = 1200;
   busy(result, arch::Engine::math) = 700;
   EXPECT_THAT(bound_by(result), HasSubstr("(busiest in the run: math, 70 %;"));
+}
+
+// 950 of 1000 ps on a link, more than any engine in the loop; 90 % of dma_rd are more than 85 %.
+TEST(BoundBy, NamesALinkOrAChannelThatIsBusier) {
+  RunResult result = thousand_ps_loop();
+  result.sim_time_ps = 1000;
+  busy(result, arch::Engine::dma_rd) = 900;
+  result.links = {{"noc.n0_n1", 3, 96, 96, 850}, {"noc.n1_n2", 1, 32, 32, 100}};
+  EXPECT_EQ(bound_by(result), "bound by dma_rd (busy 90 % of the loop)");
+  result.links[0].busy_ps = 950;
+  EXPECT_EQ(bound_by(result), "bound by noc.n0_n1 (busy 95 % of the run)");
+  result.memories = {{"hbm.channel3", {970, 4096, 0}}};
+  EXPECT_EQ(bound_by(result), "bound by hbm.channel3 (busy 97 % of the run)");
+}
+
+// 900 and 100 ps of two PEs are 50 % of each.
+TEST(BoundBy, TakesTheMeanOfThePes) {
+  RunResult result = thousand_ps_loop();
+  result.pes = 2;
+  busy(result, arch::Engine::gemm) = 1000;
+  result.window.stalls.await_ps = 400;
+  EXPECT_EQ(bound_by(result),
+            "bound by serial dependencies (busiest in the loop: gemm, 50 %; stalls: await 20 %, "
+            "admit 0 %, queue 0 %)");
+}
+
+// Two PEs were in it for 3000 ns together, the longer one for 2000 of the run's 4000: a mean of
+// 1500, in which the kernels waited for 600 of 3000 and dma_rd was busy for 1800, on two channels.
+// 300,000 bytes in 3000 ns of a PE.
+TEST(PhaseTable, IsOfAMeanPeAndOfTheLongest) {
+  RunResult result;
+  result.pes = 2;
+  result.read_channels = 2;
+  result.sim_time_ps = 4'000'000;
+  Phase phase;
+  phase.name = "loop";
+  phase.pes = 2;
+  phase.entries = 3;
+  phase.total_ps = 3'000'000;
+  phase.longest_ps = 2'000'000;
+  phase.work.busy_ps[static_cast<std::size_t>(arch::Engine::dma_rd)] = 1'800'000;
+  phase.work.await_ps = 600'000;
+  phase.work.hbm_bytes = 300'000;
+  result.phases = {phase};
+  const std::string table = phase_table(result);
+  std::istringstream line(table.substr(table.find("\nloop") + 1));
+  std::vector<std::string> words;
+  for (std::string word; line >> word;) {
+    if (word != "%") words.push_back(word);
+  }
+  // cpu, dma_rd, dma_wr, tcm, gemm, math, ipcq; await.
+  EXPECT_THAT(words,
+              testing::ElementsAre("loop", "2", "3", "2000.000", "50.0", "1500.000", "100.0", "0.0",
+                                   "30.0", "0.0", "0.0", "0.0", "0.0", "0.0", "20.0"));
 }
 
 TEST(CompareResults, TellsBitsApart) {

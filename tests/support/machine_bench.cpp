@@ -13,6 +13,7 @@
 
 #include "model/arch/topology_file.hpp"
 #include "model/record/op_log.hpp"
+#include "tests/support/link_loads.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace kernbench::test {
@@ -53,32 +54,30 @@ void check_hbm(const arch::TopologyConfig& topology, const std::vector<OpLogRow>
 using Channel = std::tuple<std::uint32_t, std::uint32_t, std::int64_t>;  // from, to, channel
 using Slots = std::vector<std::pair<std::int64_t, std::uint64_t>>;       // number, bytes
 
-void check_messages(const arch::TopologyConfig& topology, const std::vector<OpLogRow>& rows,
-                    const std::vector<LinkStatistics>& links) {
+void check_messages(const std::vector<OpLogRow>& rows) {
   std::map<Channel, Slots> sent, received;
-  std::map<std::uint32_t, std::uint64_t> sent_bytes, received_bytes;
   for (const OpLogRow& row : rows) {
     const auto peer = static_cast<std::uint32_t>(row.tile_n);
     if (row.stage == "send") {
       sent[{row.pe, peer, row.tile_k}].emplace_back(row.tile_m, row.bytes);
-      sent_bytes[row.pe] += row.bytes;
     } else if (row.stage == "recv") {
       received[{peer, row.pe, row.tile_k}].emplace_back(row.tile_m, row.bytes);
-      received_bytes[row.pe] += row.bytes;
     }
   }
   EXPECT_EQ(sent, received);
-  for (std::uint32_t pe = 0; pe < topology.pes() && !links.empty(); ++pe) {
-    const std::string name = arch::pe_name(topology, pe);
-    const std::uint32_t local = pe % topology.pes_per_cube;
-    const std::string noc = name.substr(0, name.rfind("pe")) + "noc.";
-    for (const LinkStatistics& link : links) {
-      if (link.name == fmt::format("{0}ipcq{1}_n{1}", noc, local)) {
-        EXPECT_EQ(link.bytes_out, sent_bytes[pe]) << link.name;
-      } else if (link.name == fmt::format("{0}n{1}_ipcq{1}", noc, local)) {
-        EXPECT_EQ(link.bytes_out, received_bytes[pe]) << link.name;
-      }
-    }
+}
+
+void check_links(const std::vector<LinkStatistics>& links,
+                 const std::vector<LinkStatistics>& expected, Ps end_ps) {
+  ASSERT_EQ(links.size(), expected.size());
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const std::string& name = expected[i].name;
+    EXPECT_EQ(links[i].name, name);
+    EXPECT_EQ(links[i].packets, expected[i].packets) << name;
+    EXPECT_EQ(links[i].bytes_in, expected[i].bytes_in) << name;
+    EXPECT_EQ(links[i].bytes_out, expected[i].bytes_out) << name;
+    EXPECT_EQ(links[i].busy_ps, expected[i].busy_ps) << name;
+    EXPECT_LE(links[i].busy_ps, end_ps) << name;
   }
 }
 
@@ -117,15 +116,12 @@ const runtime::Phase& MachineRun::phase(const std::string& name) const {
 }
 
 void check_bounds(const arch::TopologyConfig& topology, const std::vector<OpLogRow>& rows,
-                  const std::vector<LinkStatistics>& links, Ps end_ps) {
+                  const runtime::KernelLaunch* launch, const std::vector<LinkStatistics>& links,
+                  Ps end_ps) {
   check_engines(rows, end_ps);
   check_hbm(topology, rows, end_ps);
-  check_messages(topology, rows, links);
-  for (const LinkStatistics& link : links) {
-    EXPECT_EQ(link.bytes_in, link.bytes_out) << link.name;
-    EXPECT_LE(link.busy_ps, end_ps) << link.name;
-    EXPECT_EQ(link.packets == 0, link.busy_ps == 0) << link.name;
-  }
+  check_messages(rows);
+  check_links(links, link_loads(topology, rows, launch), end_ps);
 }
 
 MachineRun run_machine(const arch::TopologyConfig& topology, const runtime::Launch& launch,
@@ -148,7 +144,10 @@ MachineRun run_machine(const arch::TopologyConfig& topology, const runtime::Laun
   run.summary = without_host(runtime::summary_json(run.result));
   run.rows = parse_op_log(run.op_log);
   for (const auto& [name, tensor] : run.result.results) run.results[name] = tensor.values;
-  check_bounds(topology, run.rows, run.result.links, run.result.sim_time_ps);
+  check_bounds(topology, run.rows, &launch.launch(), run.result.links, run.result.sim_time_ps);
+  for (const runtime::Phase& phase : run.result.phases) {  // a wait is part of its phase
+    EXPECT_LE(phase.work.await_ps, phase.total_ps) << phase.name;
+  }
   if (run.result.hazards) {
     for (const std::string& line : run.result.hazards->lines) ADD_FAILURE() << line;
   }
@@ -165,7 +164,7 @@ std::vector<OpLogRow> run_host(const arch::TopologyConfig& topology, runtime::Ho
   host.run();
   host.design().recorder.finish(host.end_ps());
   std::vector<OpLogRow> rows = read_op_log(folder / "op_log.csv");
-  check_bounds(topology, rows, host.design().machine.links(), host.end_ps());
+  check_bounds(topology, rows, nullptr, host.design().machine.links(), host.end_ps());
   return rows;
 }
 

@@ -48,14 +48,15 @@ MachineRun run_machine(const arch::TopologyConfig& topology, const runtime::Laun
                        const MachineRunOptions& options = {});
 
 /// What holds of every run, whatever ran: no engine, link or HBM is busy for more than the time
-/// passed; the stages of an engine follow each other; what comes into a link goes out of it; what a
-/// PE sends goes through its own link into the mesh, what it receives out of it; the slots received
-/// are those sent, in their order.
+/// passed; the stages of an engine follow each other; the slots received are those sent, in their
+/// order; each link has carried what link_loads() derives from the op log, no more and no less.
+/// `launch`: as there.
 void check_bounds(const arch::TopologyConfig& topology, const std::vector<OpLogRow>& rows,
-                  const std::vector<LinkStatistics>& links, std::uint64_t end_ps);
+                  const runtime::KernelLaunch* launch, const std::vector<LinkStatistics>& links,
+                  std::uint64_t end_ps);
 
 /// The rows of the op log of running the launches of `host`, which the test has made; bounds
-/// checked.
+/// checked. Not with an interleaved HBM: its rows do not say which launch they are of.
 std::vector<OpLogRow> run_host(const arch::TopologyConfig& topology, runtime::Host& host);
 
 }  // namespace kernbench::test

@@ -351,6 +351,40 @@ TEST_F(RefusalTest, TransfersThatDoNotMatch) {
   EXPECT_THAT(refusal([&] { tl.store(K.t(), A); }), HasSubstr("transposed view"));
 }
 
+// To and from program 0 of two.
+TEST_F(RefusalTest, MessagesThatCannotBe) {
+  Target target;
+  target.num_programs = {2, 1, 1};
+  target.pes = {0, 1};
+  command::Recorder two_sink;
+  Context two(target, two_sink);
+  const Tensor x = two.empty({8, 64}, f16).named("x"), h = two.ref(0, {8, 64}, f16, "h");
+  EXPECT_EQ(message_of([&] { two.send(2, x); }),
+            "send: there is no program 2 for program 0 of 2 to talk to; give another one in [0, "
+            "1]");
+  EXPECT_THAT(message_of([&] { two.recv(0, x); }), HasSubstr("recv: there is no program 0"));
+  EXPECT_THAT(message_of([&] { two.recv(-1, x); }), HasSubstr("recv: there is no program -1"));
+  EXPECT_EQ(message_of([&] { two.recv(1, x, 4); }),
+            "recv: channel 4 does not exist; give one in [0, 3], or raise pe.ipcq.channels");
+  EXPECT_EQ(message_of([&] { two.send(1, h); }),
+            "send: source h (8, 64) f16 hbm is in HBM; it must lie in TCM");
+  EXPECT_THAT(message_of([&] { two.recv(1, h); }), HasSubstr("recv: destination h"));
+  EXPECT_EQ(message_of([&] { two.send(1, x.t()); }),
+            "send: source x (64, 8) f16 tcm is a transposed view; move it as it lies and take .t() "
+            "of the result");
+  EXPECT_THAT(message_of([&] { two.send(1, A); }), HasSubstr("belongs to another context"));
+  EXPECT_TRUE(two_sink.program().steps.empty());
+  two.send(1, x.cols(0, 8), 3);
+  two.recv(1, x.rows(0, 1));
+  EXPECT_EQ(two_sink.program().steps.size(), 2U);
+}
+
+TEST_F(RefusalTest, MessagesOfALaunchOfOneProgram) {
+  EXPECT_EQ(refusal([&] { tl.send(1, A); }),
+            "send: there is no program 1 to talk to: the launch has one program; give it more");
+  EXPECT_THAT(refusal([&] { tl.recv(0, A); }), HasSubstr("recv: there is no program 0 to talk"));
+}
+
 // The structure of hand-written ops (R3.5, R4.6).
 TEST_F(RefusalTest, MalformedOpsOfAFlatList) {
   const auto refused_as = [&](OpSpec op) { return refusal([&] { tl.composite({flat[0], op}); }); };
