@@ -106,7 +106,7 @@ tl::Target make_target(const arch::TopologyConfig& topology) {
 }
 
 KernelLaunch::KernelLaunch(std::string title, const arch::TopologyConfig& topology, Body body,
-                           std::vector<DeviceTensor> arguments, Grid grid,
+                           std::vector<DeviceTensor> arguments, const Grid& grid,
                            std::shared_ptr<const tl::RecipeTable> recipes)
     : title_(std::move(title)),
       target_(make_target(topology)),

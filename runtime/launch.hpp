@@ -37,7 +37,7 @@ class KernelLaunch {
   /// `title` begins messages. `recipes`: those that `body` may name; null: the built-in ones.
   /// Throws InputError for a grid that is not on the machine, and whatever `tl` refuses.
   KernelLaunch(std::string title, const arch::TopologyConfig& topology, Body body,
-               std::vector<DeviceTensor> arguments, Grid grid,
+               std::vector<DeviceTensor> arguments, const Grid& grid,
                std::shared_ptr<const tl::RecipeTable> recipes = {});
 
   /// Runs the kernel body of a program: its commands go to `sink`. Any number of times, each alike.

@@ -185,18 +185,6 @@ TEST(AllReduce, CommandsAndBytesOfTheTree) {
                           "composite", "send", "send", "send", "}", "store"));
 }
 
-// The largest subtree has the longest way to go: place 0 of 8 sends to 4, 2, 1.
-TEST(AllReduce, TheTreeHandsOutToTheLargestSubtreeFirst) {
-  std::vector<std::uint32_t> peers;
-  for (const Command& command :
-       all_reduce_of({8, 10}, {{"algorithm", "tree"}})[0].program.commands()) {
-    if (const auto* send = std::get_if<command::IpcqSendCmd>(&command)) {
-      peers.push_back(send->to.peer);
-    }
-  }
-  EXPECT_THAT(peers, ElementsAre(4, 2, 1));
-}
-
 // Rows (1, 2), (3, -4), (5, 6): sums 9 and 4, of sizes 9 and 12. A term goes through two additions
 // at most, by either way, each off by 2^-24 of it, and in f16 by another 2^-11.
 TEST(AllReduce, TheBoundIsThatOfItsAdditions) {
@@ -373,6 +361,27 @@ TEST(Teams, ChunksGoUpAndDownTheTree) {
       EXPECT_EQ(run(false), opposite) << n << " " << entries;
     }
   }
+}
+
+// The largest subtree has the longest way to go: place 0 of 8 sends to 4, 2, 1.
+TEST(Teams, TreesHandOutToTheLargestSubtreeFirst) {
+  const auto peers = [](void (*collective)(tl::Context&, const Team&, const tl::Tensor&)) {
+    const auto programs =
+        compile_all(one_entry_each(8,
+                                   [collective](tl::Context& tl, const tl::Tensor&) {
+                                     collective(tl, everyone(tl), tl.zeros({1, 8}, tl::f32));
+                                   }),
+                    {}, machine(8));
+    std::vector<std::uint32_t> found;
+    for (const Command& command : programs[0].program.commands()) {
+      if (const auto* send = std::get_if<command::IpcqSendCmd>(&command)) {
+        found.push_back(send->to.peer);
+      }
+    }
+    return found;
+  };
+  EXPECT_THAT(peers(broadcast), ElementsAre(4, 2, 1));
+  EXPECT_THAT(peers(scatter), ElementsAre(4, 2, 1));
 }
 
 TEST(Teams, TreesConnectEveryPlaceOnce) {

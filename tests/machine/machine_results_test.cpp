@@ -57,12 +57,8 @@ void different_loops(tl::Context& tl) {
 // 41.063, the slot takes 10 at either end.
 TEST(MachineResults, AreOfAllPrograms) {
   const arch::TopologyConfig topology = shipped("cube_8pe");
-  MachineRunOptions options;
-  options.check_hazards = false;  // what is sent was never stored
-  const runtime::RunResult result =
-      run_machine(topology, runtime::Launch(by_hand({3, 5}, different_loops), {}, topology),
-                  options)
-          .result;
+  const runtime::Launch launched(by_hand({3, 5}, different_loops), {}, topology);
+  const runtime::RunResult result = run_machine(topology, launched).result;
   constexpr std::uint64_t kSent = 692'063 + 41'063 + 10'000, kReceived = kSent + 38'000 + 10'000;
   EXPECT_EQ(result.pes, 2U);
   EXPECT_EQ(result.sim_time_ps, kReceived);
@@ -118,7 +114,7 @@ TEST(MachineResults, ObservedValuesAreInTheOrderOfPrograms) {
   EXPECT_THAT(run.results.at("v"), ElementsAre(0, 0, 1, 1, 2, 2));
 }
 
-// Both programs store what nothing has written; the second one twice.
+// Both programs read what nothing has written; the second one twice.
 TEST(MachineResults, HazardsAreThoseOfEveryPeByItsName) {
   const arch::TopologyConfig topology = shipped("cube_8pe");
   const runtime::Launch launched(by_hand({4, 6},
@@ -140,12 +136,11 @@ TEST(MachineResults, HazardsAreThoseOfEveryPeByItsName) {
 
 TEST(MachineResults, TheWaveformIsOfAllPesUnlessSomeAreChosen) {
   const arch::TopologyConfig topology = shipped("cube_8pe");
+  const runtime::Launch launched(by_hand({2}, [](tl::Context& tl) { tl.zeros({4}, tl::f32); }), {},
+                                 topology);
   MachineRunOptions options;
   options.vcd_pes.emplace();
-  const MachineRun run = run_machine(
-      topology,
-      runtime::Launch(by_hand({2}, [](tl::Context& tl) { tl.zeros({4}, tl::f32); }), {}, topology),
-      options);
+  const MachineRun run = run_machine(topology, launched, options);
   std::set<std::string> scopes;
   for (const auto& [path, variable] : parse_vcd(run.vcd).variables) {
     scopes.insert(path.substr(0, path.find('.')));
