@@ -20,8 +20,9 @@ struct StageProtocol {
   using tlm_phase_type = tlm::tlm_phase;
 };
 
-/// Between PE_IPCQ, the NIUs of an interleaved HBM, and the links; one way. BEGIN_REQ: the packet is
-/// whole at an endpoint. END_REQ, from the links to the endpoint that sent it: its tail has left.
+/// Between PE_IPCQ, the NIUs of an interleaved HBM, and the links; one way. BEGIN_REQ: the packet
+/// is whole at an endpoint. END_REQ, from the links to the endpoint that sent it: its tail has
+/// left.
 struct PacketProtocol {
   using tlm_payload_type = Packet;
   using tlm_phase_type = tlm::tlm_phase;

@@ -93,7 +93,7 @@ class Recorder {
   std::deque<InflightChange> changes_;
   std::vector<std::string_view> texts_;  // ops and operands seen, a few dozen
   std::array<std::uint8_t, 251> text_guesses_{};
-  std::vector<StageRecord> batch_;       // closed records of one start time, to be sorted
+  std::vector<StageRecord> batch_;  // closed records of one start time, to be sorted
   Statistics statistics_;
 };
 
