@@ -36,8 +36,9 @@ static void all_reduce(tl::Context& tl, const std::vector<tl::Tensor>& bound) {
 
 // Small multiples of 1/8: every product and sum is exact in f32.
 static std::vector<double> values(Index count, int period) {
+  const Index middle = period / 2;
   std::vector<double> values;
-  for (Index i = 0; i < count; ++i) values.push_back(double(i % period - period / 2) / 8);
+  for (Index i = 0; i < count; ++i) values.push_back(double(i % period - middle) / 8);
   return values;
 }
 

@@ -278,8 +278,8 @@ TEST(SplitDecode, GroupsFillSipsThenCubesThenPes) {
       split({{"kv_heads", "9"}, {"s_kv", "64"}, {"d", "8"}}, 2, 3, "tree", machine(2, 4, 8));
   EXPECT_EQ(programs[0].instance.grid, (std::array<Index, 3>{8, 2, 3}));
   std::vector<std::uint32_t> expected;
-  for (const std::uint32_t first : {0, 32, 16, 48, 3, 35, 19, 51}) {
-    for (const std::uint32_t offset : {0, 1, 2, 8, 9, 10}) expected.push_back(first + offset);
+  for (const std::uint32_t first : {0U, 32U, 16U, 48U, 3U, 35U, 19U, 51U}) {
+    for (const std::uint32_t offset : {0U, 1U, 2U, 8U, 9U, 10U}) expected.push_back(first + offset);
   }
   EXPECT_THAT(pes(programs), ElementsAreArray(expected));
 

@@ -127,7 +127,7 @@ void expect_ring(const std::vector<std::string>& sets, Ps n, Ps way, Ps latency,
 TEST(CollectiveTimes, RingOfPesInClosedForm) {
   // A hop that takes no time: 5 + 5 + 128, wherever the neighbour is. Of two PEs the hop is one.
   expect_ring({"sips=1", "cubes_per_sip=1", "pes_per_cube=2"}, 2, 146 * kNs, 18 * kNs, 128 * kNs);
-  for (const Ps n : {2, 4, 8}) {
+  for (const Ps n : {Ps{2}, Ps{4}, Ps{8}}) {
     expect_ring(
         {"pes_per_cube=" + std::to_string(n), "sips=1", "cubes_per_sip=1", "noc.hop_cycles=0"}, n,
         138 * kNs, 10 * kNs, 128 * kNs);
@@ -135,7 +135,7 @@ TEST(CollectiveTimes, RingOfPesInClosedForm) {
 }
 TEST(CollectiveTimes, RingOfCubesInClosedForm) {
   // One PE a cube: (10 + 128) + (20 + 32) + (10 + 128).
-  for (const Ps n : {2, 4, 8}) {
+  for (const Ps n : {Ps{2}, Ps{4}, Ps{8}}) {
     expect_ring({"cubes_per_sip=" + std::to_string(n), "sips=1", "pes_per_cube=1"}, n, 328 * kNs,
                 40 * kNs, 128 * kNs);
   }
@@ -143,7 +143,7 @@ TEST(CollectiveTimes, RingOfCubesInClosedForm) {
 TEST(CollectiveTimes, RingOfSipsInClosedForm) {
   // One PE a SIP: (10 + 128) + (500 + 81.92) + (10 + 128); with a faster NoC the SIP link is
   // slowest.
-  for (const Ps n : {2, 4, 8}) {
+  for (const Ps n : {Ps{2}, Ps{4}, Ps{8}}) {
     expect_ring({"sips=" + std::to_string(n), "cubes_per_sip=1", "pes_per_cube=1"}, n, 857'920,
                 520 * kNs, 128 * kNs);
     expect_ring({"sips=" + std::to_string(n), "cubes_per_sip=1", "pes_per_cube=1",
