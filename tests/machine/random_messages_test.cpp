@@ -50,8 +50,9 @@ struct Message {
 std::vector<Message> messages(Random& random, std::uint32_t pes) {
   std::vector<Message> all(40);
   for (Message& message : all) {
-    message.from = random() % pes;
-    message.to = (message.from + 1 + random() % (pes - 1)) % pes;
+    const auto from = random() % pes;
+    message.from = static_cast<Index>(from);
+    message.to = static_cast<Index>((from + 1 + random() % (pes - 1)) % pes);
     message.channel = random() % 2;
     message.entries = pick(random, {16, 64, 64, 256});
   }

@@ -142,7 +142,7 @@ TEST(LoopWindowTest, AgreesWithTheRowsOfALongRun) {
         for (std::uint64_t i = 0; i < times; ++i) {
           tl.add(tensor, tensor, tensor);
           if (i % 3 == 0) tl.wait({tensor});
-          if (i % 5 == 0) tl.cpu_overhead(static_cast<tl::Index>(1 + i % 7));
+          if (i % 5 == 0) tl.cpu_overhead(1 + i % 7);
         }
       };
       work(before);
