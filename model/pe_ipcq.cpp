@@ -266,8 +266,7 @@ PeIpcq::SlotPacket& PeIpcq::make_packet(const Connection& with, std::uint64_t by
 }
 
 std::uint64_t PeIpcq::slots(const StageTransaction& command) const {
-  const std::uint64_t slot = pe_.config.ipcq.slot_bytes;
-  return (command.spec.bytes + slot - 1) / slot;
+  return pe_.config.ipcq.slots(command.spec.bytes);
 }
 
 PeIpcq::Connection& PeIpcq::connection(const command::IpcqChannel& with) {

@@ -22,14 +22,6 @@ using namespace test;
 using command::Command;
 using testing::ElementsAre;
 
-tl::Target machine(Index sips, Index cubes_per_sip, Index pes_per_cube) {
-  tl::Target target;
-  target.sips = sips;
-  target.cubes_per_sip = cubes_per_sip;
-  target.pes_per_cube = pes_per_cube;
-  return target;
-}
-
 // ---- a plain decoder --------------------------------------------------------------------------
 
 /// Two layers at most; the dimensions of the tests.

@@ -25,14 +25,6 @@ using testing::ElementsAreArray;
 using testing::IsEmpty;
 using testing::Not;
 
-tl::Target machine(Index sips, Index cubes_per_sip, Index pes_per_cube) {
-  tl::Target target;
-  target.sips = sips;
-  target.cubes_per_sip = cubes_per_sip;
-  target.pes_per_cube = pes_per_cube;
-  return target;
-}
-
 Settings with(Settings settings, const Settings& more) {
   settings.insert(settings.end(), more.begin(), more.end());
   return settings;

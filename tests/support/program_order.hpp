@@ -21,6 +21,16 @@ struct Compiled {
 
 using runtime::Settings;
 
+/// A target that is the default one but for the machine around it.
+inline tl::Target machine(command::Index sips, command::Index cubes_per_sip,
+                          command::Index pes_per_cube) {
+  tl::Target target;
+  target.sips = sips;
+  target.cubes_per_sip = cubes_per_sip;
+  target.pes_per_cube = pes_per_cube;
+  return target;
+}
+
 /// One of the catalogue.
 kernels::Kernel catalogue_kernel(const std::string& name);
 
