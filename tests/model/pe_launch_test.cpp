@@ -36,7 +36,7 @@ KernelBody work(command::Index time) {
   return [time](CommandSink& sink) { sink.issue(command::MathCmd{fill(ns_of_math(0, time))}); };
 }
 
-arch::TopologyConfig launching_in(std::int64_t launch_ns) {
+arch::TopologyConfig launching_in(std::uint64_t launch_ns) {
   arch::TopologyConfig topology = unit_pe();
   topology.pe.cpu.launch_ns = arch::Rational(launch_ns);
   return topology;
