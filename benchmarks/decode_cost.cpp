@@ -19,7 +19,7 @@
 #include "model/embedded_hbm.hpp"
 #include "model/pe.hpp"
 #include "runtime/design.hpp"
-#include "runtime/launch.hpp"
+#include "runtime/launch/launch.hpp"
 
 namespace {
 

@@ -75,8 +75,8 @@ enum class Direction : std::uint8_t { in, out };
 
 /// Of the entries of an input: synthetic ones are N(0,1), or for at_least_one 1 + |N(0,1)|, as the
 /// sum of a softmax row whose largest term is 1. Given ones are finite; those of masked may also be
-/// -inf, as a masked score, or as the largest of no scores.
-enum class Domain : std::uint8_t { normal, at_least_one, masked };
+/// -inf, as a masked score, or as the largest of no scores; those of any are not looked at.
+enum class Domain : std::uint8_t { normal, at_least_one, masked, any };
 
 /// The part of a tensor that one program holds, in the HBM of its PE: blocks of rows, stacked in
 /// that order, all of the same columns.

@@ -35,11 +35,12 @@ std::unique_ptr<Fabric> make_noc(const arch::TopologyConfig& topology, std::uint
 Cube::Cube(const arch::TopologyConfig& topology, std::uint32_t cube, const MachineOptions& options)
     : endpoints_{topology.pes_per_cube, interleaved(topology, options) ? topology.hbm.channels : 0},
       memories_(topology.pes_per_cube),
+      monitors_(topology.pes_per_cube),
       pes_(topology.pes_per_cube) {
   const std::uint32_t first_pe = cube * pes();
   if (topology.pes() > 1 || endpoints_.channels > 0) noc_ = make_noc(topology, cube, endpoints_);
   if (endpoints_.channels > 0) {
-    stack_ = std::make_unique<InterleavedHbm>("hbm", topology, cube, *noc_, options.data, false,
+    stack_ = std::make_unique<InterleavedHbm>("hbm", topology, cube, *noc_, options.data,
                                               options.reverse_creation);
   }
   for (std::uint32_t i = 0; i < pes(); ++i) {
@@ -59,14 +60,23 @@ Cube::Cube(const arch::TopologyConfig& topology, std::uint32_t cube, const Machi
 
 void Cube::add_memory(const arch::TopologyConfig& topology, std::uint32_t pe,
                       const MachineOptions& options) {
-  const std::string name = pes() == 1 ? "hbm" : "hbm" + std::to_string(pe);
+  const std::string number = pes() == 1 ? "" : std::to_string(pe);
+  const std::string name = "hbm" + number;
+  tlm::tlm_initiator_socket<32>* socket = &pes_[pe]->memory;
+  if (topology.check_protocol) {
+    monitors_[pe] = std::make_unique<BaseProtocolMonitor>(
+        ("monitor" + number).c_str(), BaseProtocolMonitor::Checks::with_port_rules,
+        BaseProtocolMonitor::OnViolation::report);
+    socket->bind(monitors_[pe]->upstream);
+    socket = &monitors_[pe]->downstream;
+  }
   if (options.memory) {
-    memories_[pe] = options.memory(name.c_str(), pes_[pe]->memory);
+    memories_[pe] = options.memory(name.c_str(), *socket);
     return;
   }
   auto hbm = std::make_unique<EmbeddedHbm>(name.c_str(), topology.pe_slice(), 1, options.data,
                                            pes_[pe]->index());
-  pes_[pe]->memory.bind(hbm->port(0));
+  socket->bind(hbm->port(0));
   memories_[pe] = std::move(hbm);
 }
 

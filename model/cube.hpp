@@ -13,11 +13,13 @@
 #include "model/fabric.hpp"
 #include "model/interleaved_hbm.hpp"
 #include "model/pe.hpp"
+#include "tlm_if/base_protocol_monitor.hpp"
 
 namespace kernbench {
 
 /// Creates a memory of that name as a child of the module under construction, and binds it to the
-/// socket of the PE. In data mode it must answer transport_dbg.
+/// socket: that of the PE, or of the monitor in front of it. In data mode it must answer
+/// transport_dbg.
 using MemoryFactory = std::function<std::unique_ptr<sc_core::sc_module>(
     const char* name, tlm::tlm_initiator_socket<32>& pe_memory)>;
 
@@ -32,7 +34,7 @@ struct MachineOptions {
 
 /// The PEs of a cube around its HBM, and the NoC between them where something is shared. Its
 /// modules `peN`, `hbm` (`hbmN`: the slice of PE N) and `noc` are children of the module under
-/// construction.
+/// construction; with check_protocol, `monitor` (`monitorN`) between PE and slice as well.
 class Cube {
  public:
   /// `cube`: its number in the design.
@@ -53,8 +55,9 @@ class Cube {
 
   const arch::CubeEndpoints endpoints_;
   std::unique_ptr<Fabric> noc_;
-  std::unique_ptr<InterleavedHbm> stack_;                      // of all PEs
-  std::vector<std::unique_ptr<sc_core::sc_module>> memories_;  // or of each its own
+  std::unique_ptr<InterleavedHbm> stack_;                       // of all PEs
+  std::vector<std::unique_ptr<sc_core::sc_module>> memories_;   // or of each its own
+  std::vector<std::unique_ptr<BaseProtocolMonitor>> monitors_;  // null without check_protocol
   std::vector<std::unique_ptr<Pe>> pes_;
 };
 

@@ -52,9 +52,7 @@ class EmbeddedHbm::Port : private tlm::tlm_fw_transport_if<> {
   }
 
   bool get_direct_mem_ptr(tlm::tlm_generic_payload&, tlm::tlm_dmi& dmi) override {
-    dmi.allow_none();
-    dmi.set_start_address(0);
-    dmi.set_end_address(memory_.storage_.range().end - 1);
+    dmi.init();  // denied for all addresses: no access, null pointer, range 0 to the last
     return false;
   }
 
@@ -90,30 +88,28 @@ tlm::tlm_target_socket<32>& EmbeddedHbm::port(std::uint32_t index) {
 
 void EmbeddedHbm::arrive(Port& port, tlm::tlm_generic_payload& payload,
                          const sc_core::sc_time& delay) {
-  const std::uint64_t ps = time_.to_ps(delay);
-  if (ps == 0) {
+  if (delay == sc_core::SC_ZERO_TIME) {
     enqueue(port, payload);
     return;
   }
-  const Request request{time_.now() + ps, &port, &payload};
+  // To the tick, which may be finer than 1 ps: no answer before the request is there.
+  const Annotated request{sc_core::sc_time_stamp() + delay, &port, &payload};
   const auto place =
       std::upper_bound(annotated_.begin(), annotated_.end(), request,
-                       [](const Request& x, const Request& y) { return x.arrival < y.arrival; });
+                       [](const Annotated& x, const Annotated& y) { return x.time < y.time; });
   annotated_.insert(place, request);
   arrival_event_.notify(delay);  // an earlier notification stays
 }
 
 void EmbeddedHbm::take_annotated() {
   in_turn([this] {
-    const std::uint64_t now = time_.now();
-    while (!annotated_.empty() && annotated_.front().arrival <= now) {
-      const Request due = annotated_.front();
+    const sc_core::sc_time now = sc_core::sc_time_stamp();
+    while (!annotated_.empty() && annotated_.front().time <= now) {
+      const Annotated due = annotated_.front();
       annotated_.erase(annotated_.begin());
       enqueue(*due.port, *due.payload);
     }
-    if (!annotated_.empty()) {
-      arrival_event_.notify(time_.to_sc_time(annotated_.front().arrival - now));
-    }
+    if (!annotated_.empty()) arrival_event_.notify(annotated_.front().time - now);
   });
 }
 

@@ -46,6 +46,11 @@ class EmbeddedHbm : public sc_core::sc_module, private Settling {
     Port* port;
     tlm::tlm_generic_payload* payload;
   };
+  struct Annotated {
+    sc_core::sc_time time;
+    Port* port;
+    tlm::tlm_generic_payload* payload;
+  };
   struct Response {
     std::uint64_t time;
     Port* port;
@@ -69,8 +74,8 @@ class EmbeddedHbm : public sc_core::sc_module, private Settling {
   const bool data_;
   arch::Storage storage_;
   std::vector<std::unique_ptr<Port>> ports_;
-  std::vector<Request> requests_;   // at most one a port, in order of service
-  std::vector<Request> annotated_;  // by arrival, which lies ahead
+  std::vector<Request> requests_;     // at most one a port, in order of service
+  std::vector<Annotated> annotated_;  // by arrival, which lies ahead
   Request served_{};
   bool serving_ = false;
   MemoryTotals totals_;

@@ -249,7 +249,7 @@ class InterleavedHbm::PeNiu : public sc_core::sc_module,
 
 InterleavedHbm::InterleavedHbm(const sc_core::sc_module_name& name,
                                const arch::TopologyConfig& topology, std::uint32_t cube,
-                               Fabric& noc, bool data, bool check_protocol, bool reverse_creation)
+                               Fabric& noc, bool data, bool reverse_creation)
     : sc_module(name),
       interleave_bytes_(topology.hbm.interleave_bytes),
       flit_bytes_(topology.noc.bytes_per_cycle) {
@@ -260,17 +260,18 @@ InterleavedHbm::InterleavedHbm(const sc_core::sc_module_name& name,
   };
   channels_.resize(endpoints.channels);
   channel_nius_.resize(endpoints.channels);
-  channel_monitors_.resize(check_protocol ? endpoints.channels : 0);
+  channel_monitors_.resize(topology.check_protocol ? endpoints.channels : 0);
   for (std::uint32_t i = 0; i < endpoints.channels; ++i) {
     const std::uint32_t c = reverse_creation ? endpoints.channels - 1 - i : i;
     channels_[c] = std::make_unique<EmbeddedHbm>(numbered("channel", c).c_str(), channel, 1, data,
                                                  cube * endpoints.channels + c);
     channel_nius_[c] = std::make_unique<ChannelNiu>(numbered("channel_niu", c).c_str(), *this,
                                                     endpoints.channel(c), noc);
-    if (check_protocol) {
+    if (topology.check_protocol) {
       // TLM_COMPLETED to a BEGIN_RESP is legal, though not everywhere welcome.
       channel_monitors_[c] = std::make_unique<BaseProtocolMonitor>(
-          numbered("channel_monitor", c).c_str(), BaseProtocolMonitor::Checks::base_protocol);
+          numbered("channel_monitor", c).c_str(), BaseProtocolMonitor::Checks::base_protocol,
+          BaseProtocolMonitor::OnViolation::report);
       channel_nius_[c]->memory.bind(channel_monitors_[c]->upstream);
       channel_monitors_[c]->downstream.bind(channels_[c]->port(0));
     } else {
@@ -278,14 +279,15 @@ InterleavedHbm::InterleavedHbm(const sc_core::sc_module_name& name,
     }
   }
   pe_nius_.resize(endpoints.pes);
-  port_monitors_.resize(check_protocol ? endpoints.pes : 0);
+  port_monitors_.resize(topology.check_protocol ? endpoints.pes : 0);
   for (std::uint32_t i = 0; i < endpoints.pes; ++i) {
     const std::uint32_t p = reverse_creation ? endpoints.pes - 1 - i : i;
     pe_nius_[p] = std::make_unique<PeNiu>(numbered("pe_niu", p).c_str(), *this,
                                           cube * endpoints.pes + p, endpoints.memory(p), noc);
-    if (check_protocol) {
-      port_monitors_[p] =
-          std::make_unique<BaseProtocolMonitor>(numbered("port_monitor", p).c_str());
+    if (topology.check_protocol) {
+      port_monitors_[p] = std::make_unique<BaseProtocolMonitor>(
+          numbered("port_monitor", p).c_str(), BaseProtocolMonitor::Checks::with_port_rules,
+          BaseProtocolMonitor::OnViolation::report);
       port_monitors_[p]->downstream.bind(pe_nius_[p]->memory);
     }
   }
@@ -299,16 +301,6 @@ tlm::tlm_target_socket<32>& InterleavedHbm::port(std::uint32_t pe) {
 
 bool InterleavedHbm::idle() const {
   return std::all_of(pe_nius_.begin(), pe_nius_.end(), [](const auto& niu) { return niu->idle(); });
-}
-
-std::vector<std::string> InterleavedHbm::violations() const {
-  std::vector<std::string> all;
-  for (const auto* monitors : {&port_monitors_, &channel_monitors_}) {
-    for (const auto& monitor : *monitors) {
-      all.insert(all.end(), monitor->violations().begin(), monitor->violations().end());
-    }
-  }
-  return all;
 }
 
 std::uint64_t InterleavedHbm::request_bytes(const tlm::tlm_generic_payload& payload) const {

@@ -36,11 +36,11 @@ class InterleavedHbm : public sc_core::sc_module {
  public:
   /// Of cube number `cube` of the design. `noc`: arch::Network::mesh of that cube; its exit
   /// function sends a packet to memory `index` to the endpoint of that PE, one to a channel to the
-  /// channel's. `data`: as EmbeddedHbm. `check_protocol`: a monitor at each memory socket.
-  /// `reverse_creation`: for tests, the last channel and port first. Results are the same.
+  /// channel's. `data`: as EmbeddedHbm. With check_protocol of the topology a monitor that reports
+  /// is at each memory socket. `reverse_creation`: for tests, the last channel and port first.
+  /// Results are the same.
   InterleavedHbm(const sc_core::sc_module_name& name, const arch::TopologyConfig& topology,
-                 std::uint32_t cube, Fabric& noc, bool data, bool check_protocol = false,
-                 bool reverse_creation = false);
+                 std::uint32_t cube, Fabric& noc, bool data, bool reverse_creation = false);
   ~InterleavedHbm() override;
 
   /// For the memory socket of PE `pe` of the cube. Each addresses all of [0, hbm.bytes).
@@ -51,8 +51,6 @@ class InterleavedHbm : public sc_core::sc_module {
 
   /// No transaction is between a port and its channel.
   bool idle() const;
-  /// What the monitors have found; nothing without `check_protocol`.
-  std::vector<std::string> violations() const;
 
  private:
   struct MemoryPacket;

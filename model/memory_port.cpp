@@ -5,8 +5,90 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <utility>
+
+#include "model/record/record.hpp"
 
 namespace kernbench {
+
+/// The threads of a port that calls b_transport, and what they have completed at this instant.
+class MemoryPort::Blocking : private Settling {
+ public:
+  explicit Blocking(MemoryPort& port);
+
+  /// In the thread of its channel, which is free.
+  void start(BurstPayload& payload);
+
+ private:
+  class Channel;
+
+  void settle() override;
+
+  MemoryPort& port_;
+  std::vector<std::unique_ptr<Channel>> channels_;  // of reads, then of writes
+};
+
+class MemoryPort::Blocking::Channel : public sc_core::sc_module {
+ public:
+  Channel(const sc_core::sc_module_name& name, Blocking& blocking)
+      : sc_module(name), blocking_(blocking) {
+    KERNBENCH_HAS_PROCESS(Channel);
+    SC_THREAD(call);
+  }
+
+  void start(BurstPayload& payload) {
+    payload_ = &payload;
+    start_event_.notify();
+  }
+  /// What has completed since the last time; null: nothing.
+  BurstPayload* take_completed() {
+    if (!completed_) return nullptr;
+    completed_ = false;
+    return std::exchange(payload_, nullptr);
+  }
+
+ private:
+  void call() {
+    for (;;) {
+      while (payload_ == nullptr || completed_) sc_core::wait(start_event_);
+      sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+      blocking_.port_.memory->b_transport(*payload_, delay);
+      if (delay != sc_core::SC_ZERO_TIME) sc_core::wait(delay);
+      completed_ = true;
+      blocking_.touch();
+    }
+  }
+
+  Blocking& blocking_;
+  BurstPayload* payload_ = nullptr;
+  bool completed_ = false;  // and not taken
+  sc_core::sc_event start_event_;
+};
+
+MemoryPort::Blocking::Blocking(MemoryPort& port)
+    : Settling(port.pe_.hub, SettlePhase::completion, port.pe_.index, 0), port_(port) {
+  const arch::DmaConfig& dma = port.pe_.config.dma;
+  const auto add = [&](arch::Engine engine, std::uint32_t channels) {
+    for (std::uint32_t i = 0; i < channels; ++i) {
+      channels_.push_back(std::make_unique<Channel>(record::engine_name(engine, i).c_str(), *this));
+    }
+  };
+  add(arch::Engine::dma_rd, dma.read_channels);
+  add(arch::Engine::dma_wr, dma.write_channels);
+}
+
+void MemoryPort::Blocking::start(BurstPayload& payload) {
+  const std::uint32_t first = payload.write ? port_.pe_.config.dma.read_channels : 0;
+  channels_[first + payload.channel]->start(payload);
+}
+
+// In the order of channels, not in that in which the threads have run.
+void MemoryPort::Blocking::settle() {
+  for (const auto& channel : channels_) {
+    if (BurstPayload* payload = channel->take_completed()) port_.respond(*payload, false);
+  }
+}
 
 MemoryPort::MemoryPort(const sc_core::sc_module_name& name, PeContext& pe, Client& client)
     : sc_module(name),
@@ -18,6 +100,7 @@ MemoryPort::MemoryPort(const sc_core::sc_module_name& name, PeContext& pe, Clien
   sensitive << annotated_event_;
   dont_initialize();
   memory.bind(*this);
+  if (pe.config.dma.port == arch::DmaPort::lt) blocking_ = std::make_unique<Blocking>(*this);
 }
 
 MemoryPort::~MemoryPort() = default;
@@ -36,10 +119,20 @@ void MemoryPort::request(bool write, std::uint32_t channel, const arch::Burst& b
   payload.burst = burst;
   payload.stage = &stage;
   payload.client_data = client_data;
-  payload.accepted = false;
+  payload.write = write;
+  payload.channel = channel;
+  payload.requested_ps = pe_.time.now();
+  payload.sent = payload.accepted = payload.answered = false;
+  PortTotals& totals = totals_of(payload);
+  ++totals.bursts;
+  totals.bytes += burst.bytes;
+  totals.bus_bytes += std::max<std::uint64_t>(burst.bytes, pe_.config.dma.bus_bytes);
+  std::uint64_t& outstanding = outstanding_[write ? 1 : 0];
+  outstanding += burst.bytes;
+  totals.max_outstanding_bytes = std::max(totals.max_outstanding_bytes, outstanding);
   // Every attribute, each time: peers change them (IEEE 1666, 14.7).
   payload.set_command(write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
-  payload.set_address(burst.addr);
+  payload.set_address(address(burst));
   payload.set_data_ptr(payload.buffer.data());
   payload.set_data_length(burst.bytes);
   payload.set_streaming_width(burst.bytes);
@@ -52,7 +145,7 @@ void MemoryPort::request(bool write, std::uint32_t channel, const arch::Burst& b
   } else if (write && pe_.data) {
     read_back(payload);
   }
-  requests_.push_back({pe_.time.now(), write, channel, &payload});
+  requests_.push_back({payload.requested_ps, write, channel, &payload});
   if (at_socket_ == nullptr) touch();
 }
 
@@ -61,7 +154,7 @@ void MemoryPort::request(bool write, std::uint32_t channel, const arch::Burst& b
 void MemoryPort::read_back(BurstPayload& payload) {
   tlm::tlm_generic_payload probe;
   probe.set_read();
-  probe.set_address(payload.burst.addr);
+  probe.set_address(address(payload.burst));
   probe.set_data_ptr(payload.buffer.data());
   probe.set_data_length(payload.burst.bytes);
   probe.set_streaming_width(payload.burst.bytes);
@@ -69,6 +162,13 @@ void MemoryPort::read_back(BurstPayload& payload) {
 }
 
 void MemoryPort::settle() {
+  if (blocking_ != nullptr) {
+    if (requests_.empty()) return;
+    blocking_->start(take_first_request());
+    end_pass();
+    if (!requests_.empty()) touch();
+    return;
+  }
   // An END_RESP may start the next response within the call.
   for (std::size_t i = 0; i < end_resp_.size(); ++i) {
     BurstPayload& payload = *end_resp_[i];
@@ -81,7 +181,7 @@ void MemoryPort::settle() {
   while (at_socket_ == nullptr && !requests_.empty()) send_next_request();
 }
 
-void MemoryPort::send_next_request() {
+BurstPayload& MemoryPort::take_first_request() {
   const auto first =
       std::min_element(requests_.begin(), requests_.end(), [](const Request& x, const Request& y) {
         if (x.arrival != y.arrival) return x.arrival < y.arrival;
@@ -89,6 +189,13 @@ void MemoryPort::send_next_request() {
       });
   BurstPayload& payload = *first->payload;
   requests_.erase(first);
+  payload.sent = true;
+  payload.sent_ps = pe_.time.now();
+  return payload;
+}
+
+void MemoryPort::send_next_request() {
+  BurstPayload& payload = take_first_request();
   at_socket_ = &payload;  // before the call: the answer may come nested in it
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
@@ -121,8 +228,7 @@ void MemoryPort::on_phase(BurstPayload& payload, const tlm::tlm_phase& phase,
 
 void MemoryPort::answer(BurstPayload& payload, bool response, bool needs_end_resp,
                         const sc_core::sc_time& delay) {
-  const std::uint64_t ps = pe_.time.to_ps(delay);
-  if (ps == 0) {
+  if (delay == sc_core::SC_ZERO_TIME) {
     if (response) {
       respond(payload, needs_end_resp);
     } else {
@@ -130,17 +236,18 @@ void MemoryPort::answer(BurstPayload& payload, bool response, bool needs_end_res
     }
     return;
   }
-  const std::uint64_t time = pe_.time.now() + ps;
+  // To the tick, which may be finer than 1 ps: the next phase must not come before that.
+  const sc_core::sc_time time = sc_core::sc_time_stamp() + delay;
   const auto place =
       std::upper_bound(annotated_.begin(), annotated_.end(), time,
-                       [](std::uint64_t t, const Annotated& a) { return t < a.time; });
+                       [](const sc_core::sc_time& t, const Annotated& a) { return t < a.time; });
   annotated_.insert(place, {time, &payload, response, needs_end_resp});
   annotated_event_.notify(delay);  // an earlier notification stays
 }
 
 void MemoryPort::apply_annotated() {
   in_turn([this] {
-    const std::uint64_t now = pe_.time.now();
+    const sc_core::sc_time& now = sc_core::sc_time_stamp();
     while (!annotated_.empty() && annotated_.front().time <= now) {
       const Annotated due = annotated_.front();
       annotated_.erase(annotated_.begin());
@@ -150,15 +257,15 @@ void MemoryPort::apply_annotated() {
         accept(*due.payload);
       }
     }
-    if (!annotated_.empty()) {
-      annotated_event_.notify(pe_.time.to_sc_time(annotated_.front().time - now));
-    }
+    if (!annotated_.empty()) annotated_event_.notify(annotated_.front().time - now);
   });
 }
 
 void MemoryPort::accept(BurstPayload& payload) {
   if (payload.accepted) return;
   payload.accepted = true;
+  pe_.progress();
+  totals_of(payload).accept_wait_ps += pe_.time.now() - payload.sent_ps;
   if (at_socket_ == &payload) {
     at_socket_ = nullptr;
     if (!requests_.empty()) touch();
@@ -167,23 +274,21 @@ void MemoryPort::accept(BurstPayload& payload) {
 }
 
 void MemoryPort::respond(BurstPayload& payload, bool needs_end_resp) {
+  payload.answered = true;
+  pe_.progress();
+  pe_.hub->progress();
+  outstanding_[payload.write ? 1 : 0] -= payload.burst.bytes;
   accept(payload);  // a response implies the acceptance, if END_REQ never came
   // Nor may an END_REQ that was annotated for later meet the payload's next use.
   annotated_.erase(std::remove_if(annotated_.begin(), annotated_.end(),
                                   [&](const Annotated& a) { return a.payload == &payload; }),
                    annotated_.end());
   if (!payload.is_response_ok()) {
-    const arch::StageSpec& spec = payload.stage->spec;
-    SC_REPORT_ERROR(
-        "/kernbench/memory_port/response",
-        fmt::format(
-            "{}: the memory answered {} to a {} of {} bytes at {:#x} (command {}, operand "
-            "{}); check the memory's address range and the sizes it takes",
-            name(), payload.get_response_string(), payload.is_write() ? "write" : "read",
-            payload.burst.bytes, payload.burst.addr, payload.stage->command,
-            command::to_string(spec.kind == arch::StageKind::dma_read ? spec.operands[0].name
-                                                                      : spec.out.name))
-            .c_str());
+    report(payload);
+    // Here only if the user lets the run go on: what has not come is not taken for data.
+    if (!payload.write) {
+      std::fill_n(payload.buffer.begin(), payload.burst.bytes, pe_.tcm.unwritten());
+    }
   }
   client_.completed(payload);
   if (needs_end_resp) {
@@ -191,6 +296,42 @@ void MemoryPort::respond(BurstPayload& payload, bool needs_end_resp) {
     touch();
   } else {
     payload.release();
+  }
+}
+
+void MemoryPort::report(const BurstPayload& payload) const {
+  const arch::StageSpec& spec = payload.stage->spec;
+  const std::string at_socket = pe_.config.memory_offset == 0
+                                    ? ""
+                                    : fmt::format(" ({:#x} at the socket)", address(payload.burst));
+  SC_REPORT_ERROR(
+      "/kernbench/memory_port/response",
+      fmt::format(
+          "{}: the memory answered {} to a {} of {} bytes at {:#x}{} ({}, command {}, operand {}); "
+          "check the memory's address range, the sizes it takes, and that it sets a status",
+          name(), payload.get_response_string(), payload.write ? "write" : "read",
+          payload.burst.bytes, payload.burst.addr, at_socket,
+          record::engine_name(payload.write ? arch::Engine::dma_wr : arch::Engine::dma_rd,
+                              payload.channel),
+          payload.stage->command,
+          command::to_string(payload.write ? spec.out.name : spec.operands[0].name))
+          .c_str());
+}
+
+void MemoryPort::waits(arch::WaitGraph& graph) const {
+  for (const bool write : {false, true}) {
+    const BurstPayload* oldest = nullptr;
+    for (const auto& payload : payloads_) {
+      if (payload->answered || payload->write != write) continue;
+      if (oldest == nullptr || payload->requested_ps < oldest->requested_ps) oldest = payload.get();
+    }
+    if (oldest == nullptr) continue;
+    graph.note(arch::WaitNode::command(pe_.index, oldest->stage->command),
+               fmt::format("waits for the memory: a {} of {} bytes at {:#x} {}",
+                           write ? "write" : "read", oldest->burst.bytes, oldest->burst.addr,
+                           oldest->accepted ? "has been accepted and not answered"
+                           : oldest->sent   ? "has been sent and not accepted"
+                                            : "has not been sent: others are before it"));
   }
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "model/arch/bursts.hpp"
+#include "model/arch/wait_graph.hpp"
 #include "model/pe_context.hpp"
 #include "tlm_if/transactions.hpp"
 
@@ -18,8 +20,28 @@ class BurstPayload : public tlm::tlm_generic_payload {
   arch::Burst burst;
   StageTransaction* stage = nullptr;
   void* client_data = nullptr;
+  bool write = false;
+  std::uint32_t channel = 0;
+  std::uint64_t requested_ps = 0;
+  std::uint64_t sent_ps = 0;
+  bool sent = false;
   bool accepted = false;
+  bool answered = true;
   std::vector<unsigned char> buffer;
+};
+
+/// What a memory port has moved one way.
+struct PortTotals {
+  std::uint64_t bursts = 0;
+  std::uint64_t bytes = 0;      ///< requested: those of the bursts
+  std::uint64_t bus_bytes = 0;  ///< of whole beats of pe.dma.bus_bytes, at least one a burst
+  /// The most at once, from a channel's request to the response, of all channels together.
+  std::uint64_t max_outstanding_bytes = 0;
+  /// From BEGIN_REQ to acceptance, summed; with pe.dma.port lt, of the whole calls.
+  std::uint64_t accept_wait_ps = 0;
+};
+struct MemoryPortTotals {
+  PortTotals read, write;
 };
 
 /// The one memory socket of a PE (R6.7): an initiator of the base protocol that arbitrates the
@@ -29,6 +51,16 @@ class BurstPayload : public tlm::tlm_generic_payload {
 /// Requests are granted by arrival, ties read before write, lower channel first; one request is at
 /// the socket until the memory accepts it. END_RESP is sent by the settling pass at the time
 /// of the response, never from within the call.
+///
+/// With pe.dma.port lt each channel has a thread, which calls b_transport burst by burst. The
+/// memory may wait or annotate: when the call has returned and its delay has passed the burst is
+/// accepted and complete, so that the latency of one is not hidden behind the next. Calls of
+/// different channels are not arbitrated; those of one instant begin in the order above, each when
+/// what the one before has set off at that instant is over.
+///
+/// A response other than TLM_OK_RESPONSE is the report `/kernbench/memory_port/response`. Where the
+/// user lets the run go on after it, the bytes of a read are those of TCM that nobody has written
+/// (arch::Storage), and the stage goes on.
 class MemoryPort : public sc_core::sc_module,
                    private Settling,
                    private tlm::tlm_bw_transport_if<>,
@@ -55,8 +87,13 @@ class MemoryPort : public sc_core::sc_module,
 
   /// Payloads in use; 0 once the memory has let go of every one.
   std::size_t live_payloads() const { return payloads_.size() - free_.size(); }
+  const MemoryPortTotals& totals() const { return totals_; }
+  /// The oldest burst of each direction that has not been answered, as a note of its command.
+  void waits(arch::WaitGraph& graph) const;
 
  private:
+  class Blocking;  // pe.dma.port: lt
+
   struct Request {
     std::uint64_t arrival;
     bool write;
@@ -64,7 +101,7 @@ class MemoryPort : public sc_core::sc_module,
     BurstPayload* payload;
   };
   struct Annotated {
-    std::uint64_t time;
+    sc_core::sc_time time;
     BurstPayload* payload;
     bool response;
     bool needs_end_resp;
@@ -77,6 +114,11 @@ class MemoryPort : public sc_core::sc_module,
   void free(tlm::tlm_generic_payload* payload) override;
 
   void read_back(BurstPayload& payload);
+  /// Of a burst, at the socket.
+  std::uint64_t address(const arch::Burst& burst) const {
+    return pe_.config.memory_offset + burst.addr;
+  }
+  BurstPayload& take_first_request();
   void send_next_request();
   void on_phase(BurstPayload& payload, const tlm::tlm_phase& phase, const sc_core::sc_time& delay);
   /// The answer takes effect now, or when its annotated delay has passed.
@@ -84,7 +126,11 @@ class MemoryPort : public sc_core::sc_module,
               const sc_core::sc_time& delay);
   void accept(BurstPayload& payload);
   void respond(BurstPayload& payload, bool needs_end_resp);
+  void report(const BurstPayload& payload) const;
   void apply_annotated();
+  PortTotals& totals_of(const BurstPayload& payload) {
+    return payload.write ? totals_.write : totals_.read;
+  }
 
   PeContext& pe_;
   Client& client_;
@@ -95,6 +141,9 @@ class MemoryPort : public sc_core::sc_module,
   sc_core::sc_event annotated_event_;
   std::vector<std::unique_ptr<BurstPayload>> payloads_;
   std::vector<BurstPayload*> free_;
+  std::array<std::uint64_t, 2> outstanding_{};  // bytes, reads and writes
+  MemoryPortTotals totals_;
+  std::unique_ptr<Blocking> blocking_;  // none: pe.dma.port is at
 };
 
 }  // namespace kernbench

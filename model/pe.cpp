@@ -1,11 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/pe.hpp"
 
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "model/arch/config_check.hpp"
+#include "tlm_if/command/error.hpp"
+
 namespace kernbench {
+namespace {
+
+const arch::PeConfig& checked(const sc_core::sc_module_name& name, const arch::PeConfig& config) {
+  arch::check_config(static_cast<const char*>(name), config);
+  const std::uint64_t offset = config.memory_offset;
+  const auto refuse = [&](const std::string& what) {
+    throw InputError(
+        fmt::format("{}: memory_offset {:#x} {}", static_cast<const char*>(name), offset, what));
+  };
+  // Bursts stay naturally aligned at the socket (R6.8).
+  if (offset % config.dma.burst_bytes != 0) {
+    refuse(
+        fmt::format("is not a multiple of dma.burst_bytes, {}; choose a multiple, or smaller "
+                    "bursts",
+                    config.dma.burst_bytes));
+  }
+  if (config.hbm_bytes > std::numeric_limits<std::uint64_t>::max() - offset) {
+    refuse(fmt::format("and hbm_bytes {:#x} lie beyond 64 bits together; choose a smaller one",
+                       config.hbm_bytes));
+  }
+  return config;
+}
+
+}  // namespace
 
 Pe::Pe(const sc_core::sc_module_name& name, const arch::PeConfig& config, std::uint32_t index)
     : sc_module(name),
-      context_(config, index),
+      context_(checked(name, config), index),
       cpu("cpu", context_),
       scheduler("scheduler", context_),
       dma("dma", context_),
@@ -22,16 +53,23 @@ Pe::Pe(const sc_core::sc_module_name& name, const arch::PeConfig& config, std::u
   dma.port.memory.bind(memory);
   ipcq.packet_out.bind(ipcq_out);
   ipcq_in.bind(ipcq.packet_in);
+  if (arch::Rational(0) < config.watchdog_ns) {
+    watchdog_ = std::make_unique<PeWatchdog>("watchdog", context_, *this);
+    context_.watchdog = watchdog_.get();
+  }
 }
 
-bool Pe::stuck() const {
-  return !idle() && !cpu.running() && !dma.serving() && !tcm.serving() && !gemm.serving() &&
-         !math.serving() && !ipcq.serving();
+bool Pe::serving() const {
+  return cpu.dispatching() || dma.setting_up() || tcm.serving() || gemm.serving() ||
+         math.serving() || ipcq.serving();
 }
+
+bool Pe::stuck() const { return !idle() && !cpu.running() && !dma.serving() && !serving(); }
 
 void Pe::waits(arch::WaitGraph& graph, const std::string& as) const {
   cpu.waits(graph, as);
   scheduler.waits(graph);
+  dma.port.waits(graph);
   ipcq.waits(graph);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "model/pe_math.hpp"
 #include "model/pe_scheduler.hpp"
 #include "model/pe_tcm.hpp"
+#include "model/pe_watchdog.hpp"
 
 namespace kernbench {
 
@@ -38,7 +40,10 @@ class Pe : public sc_core::sc_module {
   PeIpcq ipcq;
 
   /// `index` tells PEs apart in outputs, orders them where they tie, and is what messages name:
-  /// PEs that share a memory, a recorder or a network need different ones.
+  /// PEs that share a memory, a recorder or a network need different ones. Throws InputError if
+  /// a whole number of `config` is outside the range of its key (docs/topology.md), if keys do not
+  /// fit each other, and if `memory_offset` is no multiple of dma.burst_bytes or puts hbm_bytes
+  /// beyond 64 bits.
   Pe(const sc_core::sc_module_name& name, const arch::PeConfig& config, std::uint32_t index);
 
   // Before the simulation starts:
@@ -55,9 +60,14 @@ class Pe : public sc_core::sc_module {
 
   /// Every kernel has returned and nothing is in flight.
   bool idle() const { return cpu.idle() && scheduler.idle(); }
-  /// Not idle, and nothing in it goes on by itself: only a packet can wake it. At the end of an
-  /// instant.
+  /// Idle, or a kernel has thrown (PeCpu::failure) and no further one begins: what a loop beside a
+  /// clock asks. Commands that a kernel issued before it threw may be in flight.
+  bool ended() const { return idle() || cpu.failure() != nullptr; }
+  /// Not idle, and nothing in it goes on by itself: only a packet or its host can wake it. At
+  /// the end of an instant.
   bool stuck() const;
+  /// PE_CPU dispatches, an engine serves a stage, or a DMA channel is set up: that ends by itself.
+  bool serving() const;
   /// What it and its commands wait for; nothing when idle. `as`: what the PE is called there.
   void waits(arch::WaitGraph& graph, const std::string& as) const;
   /// The same, one line each.
@@ -68,9 +78,12 @@ class Pe : public sc_core::sc_module {
   /// Contents of TCM; meaningful in data mode.
   const arch::Storage& tcm_storage() const { return context_.tcm; }
 
-  /// Registers the state of every engine in a user's own waveform file. SystemC polls each variable
-  /// at every time step: trace few PEs.
+  /// Registers the state of every engine in a user's own waveform file. SystemC polls it at every
+  /// time step (trace few PEs), and writes an instant when the next one comes: not the last.
   void trace(sc_core::sc_trace_file* file) const override;
+
+ private:
+  std::unique_ptr<PeWatchdog> watchdog_;  // none: pe.watchdog_ns is 0
 };
 
 }  // namespace kernbench

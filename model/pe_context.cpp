@@ -44,6 +44,7 @@ void PeContext::check_begin(StageTransaction& stage) {
 }
 
 void PeContext::end_row(const StageTransaction& stage, arch::Engine engine, std::uint32_t channel) {
+  progress();
   if (recorder == nullptr) return;
   const arch::StageSpec& spec = stage.spec;
   record::StageRecord row;

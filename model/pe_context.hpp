@@ -17,6 +17,8 @@
 
 namespace kernbench {
 
+class PeWatchdog;
+
 /// For tests of the model, not of a modelled PE: neither a feature nor a parameter of it.
 struct TestHooks {
   /// Ps that each dispatch, DMA setup, slot of PE_IPCQ, and stage of PE_TCM, PE_GEMM and PE_MATH
@@ -56,6 +58,7 @@ struct PeContext {
 
   // The two sides of it, apart for PE_IPCQ: a row a slot, an access a message.
   void begin_row(StageTransaction& stage) {
+    progress();
     if (recorder != nullptr) stage.ticket = recorder->begin(stage.start);
   }
   void end_row(const StageTransaction& stage, arch::Engine engine, std::uint32_t channel = 0);
@@ -74,6 +77,13 @@ struct PeContext {
     tcm.set_unwritten(hooks.unwritten_tcm);
     extra_delay_ = std::move(hooks.extra_delay);
   }
+  /// A stage or a dispatch begins or ends, a burst is accepted or answered.
+  void progress() {
+    if (watchdog != nullptr) last_progress = time.now();
+  }
+  PeWatchdog* watchdog = nullptr;   ///< none: pe.watchdog_ns is 0
+  std::uint64_t last_progress = 0;  ///< ps; with a watchdog
+
   /// In ps; 0 without test hooks.
   std::uint64_t extra_delay() const { return extra_delay_ ? extra_delay_() : 0; }
 
@@ -84,6 +94,6 @@ struct PeContext {
 };
 
 /// Order of the components of a PE within a settle phase.
-enum class ComponentOrder : std::uint32_t { scheduler, cpu, gemm, math, tcm, dma, ipcq };
+enum class ComponentOrder : std::uint32_t { scheduler, cpu, gemm, math, tcm, dma, ipcq, host_port };
 
 }  // namespace kernbench

@@ -5,15 +5,15 @@
 
 #include <algorithm>
 
+#include "model/pe_watchdog.hpp"
 #include "model/record/codes.hpp"
 #include "tlm_if/command/error.hpp"
+#include "tlm_if/command/limits.hpp"
 
 namespace kernbench {
 namespace {
 
-// Room for kernels with large locals; a thread's default of 256 KiB ends in a bare segfault.
-constexpr std::size_t kKernelStackBytes = 4u << 20;
-constexpr std::size_t kMaxRegions = 64;
+constexpr std::uint64_t kMinKernelStackBytes = 64u << 10;
 
 /// What serves a simple command; a composite is `none` and equal to nothing.
 enum class SimpleEngine : std::uint8_t { none, dma_rd, dma_wr, math, gemm, ipcq };
@@ -28,6 +28,14 @@ SimpleEngine engine_of(const command::Command& command) {
   return SimpleEngine::none;
 }
 
+std::string failure_text(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
 }  // namespace
 
 PeCpu::PeCpu(const sc_core::sc_module_name& name, PeContext& pe)
@@ -35,13 +43,24 @@ PeCpu::PeCpu(const sc_core::sc_module_name& name, PeContext& pe)
       Settling(pe.hub, SettlePhase::admission, pe.index,
                static_cast<std::uint32_t>(ComponentOrder::cpu)),
       pe_(pe) {
+  if (pe.config.kernel_stack_bytes < kMinKernelStackBytes) {
+    throw InputError(fmt::format("{}: kernel_stack_bytes is {}, and kernels need {} at least",
+                                 this->name(), pe.config.kernel_stack_bytes, kMinKernelStackBytes));
+  }
   KERNBENCH_HAS_PROCESS(PeCpu);
   SC_THREAD(run_kernels);
-  set_stack_size(kKernelStackBytes);
+  // A thread's default of 256 KiB is little for kernels, and what overflows is a bare segfault.
+  set_stack_size(pe.config.kernel_stack_bytes);
   command_out.bind(*this);
 }
 
 void PeCpu::launch(KernelBody kernel) {
+  if (sc_core::sc_get_status() >= sc_core::SC_STOPPED) {
+    throw InputError(fmt::format(
+        "{}: a kernel is launched after sc_stop, and SystemC runs nothing any more; to "
+        "launch again, end the first part by Pe::idle() and sc_start(time), or sc_pause",
+        name()));
+  }
   launches_.push_back(std::move(kernel));
   if (simulates_) touch();
 }
@@ -126,6 +145,19 @@ void PeCpu::block() {
   state_ = 0;
 }
 
+// No row: R10.2 has none for what is outside the PE.
+void PeCpu::await_host() {
+  awaits_host_ = true;
+  block();
+  awaits_host_ = false;
+}
+
+void PeCpu::host_ready() {
+  if (!awaits_host_) return;
+  resumable_ = true;
+  touch();
+}
+
 void PeCpu::show(arch::StageKind kind, std::uint64_t number, std::uint32_t op) {
   busy_ = kind == arch::StageKind::dispatch;
   state_ = record::state_code(kind);
@@ -140,6 +172,7 @@ void PeCpu::dispatch(const CommandTransaction& command) {
       overhead != nullptr ? 0 : arch::dispatch_segments(pe_.config.pe_cost_model, bytes);
   totals_.segments += segments;
   totals_.logical_bytes += bytes;
+  pe_.progress();
   const std::uint64_t start = pe_.time.now();
   const std::uint64_t time =
       (overhead != nullptr ? pe_.timing.cycles(overhead->cycles) : pe_.timing.dispatch(bytes)) +
@@ -148,6 +181,7 @@ void PeCpu::dispatch(const CommandTransaction& command) {
   const std::uint64_t ticket = pe_.recorder != nullptr ? pe_.recorder->begin(start) : 0;
   show(arch::StageKind::dispatch, command.number, record::op_code(command.command));
   sc_core::wait(pe_.time.to_sc_time(time));
+  pe_.progress();
   busy_ = false;
   state_ = 0;
   record(arch::StageKind::dispatch, ticket, start, &command, command.number, bytes);
@@ -201,6 +235,7 @@ void PeCpu::leave_regions(const CommandTransaction& command) {
 
 void PeCpu::offer(CommandTransaction& command) {
   outstanding_.push_back(&command);
+  if (pe_.watchdog != nullptr && outstanding_.size() == 1) pe_.watchdog->start();
   const std::uint64_t start = pe_.time.now();
   // The command may be done and recycled when a stall ends: keep its number.
   const std::uint64_t number = command.number;
@@ -237,7 +272,10 @@ tlm::tlm_sync_enum PeCpu::nb_transport_bw(CommandTransaction& command, tlm::tlm_
     touch();
   }
   outstanding_.erase(std::find(outstanding_.begin(), outstanding_.end(), &command));
-  if (outstanding_.empty() && kernel_ == Kernel::returned) touch();
+  if (outstanding_.empty()) {
+    if (pe_.watchdog != nullptr) pe_.watchdog->stop();
+    if (kernel_ == Kernel::returned) touch();
+  }
   pool_.release(command);
   return tlm::TLM_COMPLETED;
 }
@@ -281,15 +319,21 @@ void PeCpu::record(arch::StageKind kind, std::uint64_t ticket, std::uint64_t sta
   pe_.recorder->end(ticket, record);
 }
 
+bool PeCpu::takes_region(std::string_view name) const {
+  return regions_.size() < command::kMaxRegions ||
+         std::any_of(regions_.begin(), regions_.end(),
+                     [&](const Region& region) { return region.name == name; });
+}
+
 void PeCpu::begin_region(std::string_view name) {
   auto region = std::find_if(regions_.begin(), regions_.end(),
                              [&](const Region& r) { return r.name == name; });
   if (region == regions_.end()) {
-    if (regions_.size() == kMaxRegions) {
+    if (regions_.size() == command::kMaxRegions) {
       throw InputError(
           fmt::format("region '{}' is one more than the {} that a kernel may name; "
                       "reuse names for repeated phases",
-                      name, kMaxRegions));
+                      name, command::kMaxRegions));
     }
     region = regions_.insert(regions_.end(), Region{});
     region->name = name;
@@ -335,7 +379,9 @@ void PeCpu::waits(arch::WaitGraph& graph, const std::string& pe_name) const {
                 "waits, before the next launch, for");
     }
   }
+  if (awaits_host_) graph.note(kernel, "waits for its host port");
   if (running()) graph.note(kernel, "runs and has not returned");
+  if (failure_ != nullptr) graph.note(kernel, "has thrown: " + failure_text(failure_));
 }
 
 void PeCpu::trace(sc_core::sc_trace_file* file) const {

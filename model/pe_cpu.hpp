@@ -60,12 +60,13 @@ class PeCpu : public sc_core::sc_module,
 
   PeCpu(const sc_core::sc_module_name& name, PeContext& pe);
 
-  /// Runs a kernel once those launched before have returned and their commands are done. Before the
-  /// simulation starts, or from a SystemC process. Numbers of commands go on from one to the next,
-  /// and so do regions of the same name, of which there are at most 64.
+  /// Runs a kernel once those launched before have returned and their commands are done, or at the
+  /// present time. Before the simulation starts, between two sc_start, or from a SystemC process;
+  /// throws InputError after sc_stop. Numbers of commands go on from one to the next, and so do
+  /// regions of the same name, of which there are at most 64.
   void launch(KernelBody kernel);
   /// Called when a launched kernel has returned and its last command is done: when all of that
-  /// instant has completed, in the order of PEs. It may launch.
+  /// instant has completed, in the order of PEs. It may launch or notify, not wait.
   void set_launch_done_handler(std::function<void()> handler) {
     launch_done_handler_ = std::move(handler);
   }
@@ -74,17 +75,31 @@ class PeCpu : public sc_core::sc_module,
   /// part of it waits first.
   void set_observe_handler(ObserveHandler handler) { observe_handler_ = std::move(handler); }
 
+  // For a kernel body that gets its commands from a host while it runs (HostPort).
+
+  /// begin_region() of that name is not refused.
+  bool takes_region(std::string_view name) const;
+
+  /// In the kernel's thread: blocks it until host_ready().
+  void await_host();
+  /// A body in await_host() goes on when the instant settles.
+  void host_ready();
+  /// The kernel is blocked so: no lack of progress of the PE's own.
+  bool waits_for_host() const { return awaits_host_; }
+
   /// No kernel is to run or runs, and every command is done.
   bool idle() const { return launches_.empty() && kernel_ == Kernel::none && outstanding_.empty(); }
-  /// The kernel goes on by itself: it waits for no command.
+  /// The kernel goes on by itself: it waits for no command, and not for its host.
   bool running() const { return kernel_ == Kernel::runs && !blocked_ && failure_ == nullptr; }
+  /// A dispatch takes its time.
+  bool dispatching() const { return busy_; }
   /// When a kernel returned or the last command so far was done, whichever came later.
   std::uint64_t last_done_ps() const { return last_done_ps_; }
   /// What the kernel threw, if it did.
   std::exception_ptr failure() const { return failure_; }
   const std::vector<Region>& regions() const { return regions_; }
   const DispatchTotals& totals() const { return totals_; }
-  /// What the kernel waits for. `pe_name`: of this PE.
+  /// What the kernel waits for, or has thrown. `pe_name`: of this PE.
   void waits(arch::WaitGraph& graph, const std::string& pe_name) const;
 
   /// Registers busy, state, cmd, op and seq (of what has ended) in a user's waveform file.
@@ -149,6 +164,7 @@ class PeCpu : public sc_core::sc_module,
   std::vector<CommandTransaction*> outstanding_;  // issued and not done, in issue order
   const CommandTransaction* awaited_ = nullptr;   // what the thread blocks on
   bool blocked_ = false;                          // it does
+  bool awaits_host_ = false;                      // blocked in await_host()
   bool resumable_ = false;
   std::exception_ptr failure_;
   std::uint64_t next_number_ = 0;
@@ -159,8 +175,9 @@ class PeCpu : public sc_core::sc_module,
   DispatchTotals totals_;
   std::uint64_t last_done_ps_ = 0;
 
-  // For trace().
-  bool busy_ = false;
+  bool busy_ = false;  // dispatches
+
+  // For trace(), as busy_ is.
   std::uint32_t state_ = 0;
   std::uint64_t cmd_ = 0;
   std::uint32_t op_ = 0;

@@ -44,7 +44,7 @@ PeDma::PeDma(const sc_core::sc_module_name& name, PeContext& pe)
 
 tlm::tlm_sync_enum PeDma::nb_transport_fw(StageTransaction& stage, tlm::tlm_phase&,
                                           sc_core::sc_time&) {
-  check_addresses(stage);
+  stage.refused = !addresses_are_sound(stage);
   stage.arrival = pe_.time.now();
   directions_[is_write(stage) ? 1 : 0].queue.push(stage);
   touch();
@@ -53,12 +53,14 @@ tlm::tlm_sync_enum PeDma::nb_transport_fw(StageTransaction& stage, tlm::tlm_phas
 
 // R3.4: an address of the wrong side is a report, never a wrapped access. Ranges in HBM are checked
 // before sending: out of range is a crash in some memories.
-void PeDma::check_addresses(const StageTransaction& stage) const {
+bool PeDma::addresses_are_sound(const StageTransaction& stage) const {
   const arch::StageSpec& spec = stage.spec;
+  bool sound = true;
   const auto check = [&](const arch::Slice& slice, const command::ByteRange& memory,
                          const char* memory_name) {
     const command::ByteRange range = slice.range();
     if (memory.contains(range)) return;
+    sound = false;
     SC_REPORT_ERROR(
         "/kernbench/pe_dma/address",
         fmt::format("{}: command {} ({}): operand {} at [{:#x}, {:#x}) lies outside {} [{:#x}, "
@@ -71,6 +73,7 @@ void PeDma::check_addresses(const StageTransaction& stage) const {
   check(hbm_side(stage), {0, pe_.config.hbm_bytes}, "HBM");
   if (!is_write(stage)) check(spec.out, pe_.tcm.range(), "TCM");
   if (is_write(stage) && !already_packed(stage)) check(spec.operands[0], pe_.tcm.range(), "TCM");
+  return sound;
 }
 
 void PeDma::settle() {
@@ -92,35 +95,55 @@ void PeDma::grant(Channel& channel, StageTransaction& stage) {
   if (stage.compute) {
     if (!is_write(stage)) {
       stage.bytes.resize(stage.spec.bytes);
-    } else if (!already_packed(stage)) {
+      if (stage.refused) std::fill(stage.bytes.begin(), stage.bytes.end(), pe_.tcm.unwritten());
+    } else if (!stage.refused && !already_packed(stage)) {
       arch::gather(pe_.tcm, stage.spec.operands[0], stage.spec.out,
                    stage.bytes);  // sampled at start (R8.1)
     }
   }
   send_backward(stage_in, stage, tlm::END_REQ);
-  const arch::Picoseconds setup = pe_.timing.dma_setup() + pe_.extra_delay();
+  arch::Picoseconds setup = pe_.timing.dma_setup() + pe_.extra_delay();
+  if (stage.refused) setup = std::max<arch::Picoseconds>(setup, 1);  // a stage takes time
   if (setup == 0) {
     request_burst(channel);
     return;
   }
-  const SetUp set_up{stage.start + setup, &channel};
+  const sc_core::sc_time delay = pe_.time.to_sc_time(setup);
+  const SetUp set_up{sc_core::sc_time_stamp() + delay, &channel};
   const auto place =
       std::upper_bound(setups_.begin(), setups_.end(), set_up,
                        [](const SetUp& x, const SetUp& y) { return x.time < y.time; });
-  if (place == setups_.begin()) setup_event_.notify(pe_.time.to_sc_time(setup));
+  if (place == setups_.begin()) setup_event_.notify(delay);
   setups_.insert(place, set_up);
 }
 
 void PeDma::finish_setup() {
   in_turn([this] {
-    const std::uint64_t now = pe_.time.now();
+    const sc_core::sc_time& now = sc_core::sc_time_stamp();
     while (!setups_.empty() && setups_.front().time == now) {
       Channel& channel = *setups_.front().channel;
       setups_.pop_front();
-      request_burst(channel);
+      begin_bursts(channel);
     }
-    if (!setups_.empty()) setup_event_.notify(pe_.time.to_sc_time(setups_.front().time - now));
+    if (!setups_.empty()) setup_event_.notify(setups_.front().time - now);
   });
+}
+
+void PeDma::begin_bursts(Channel& channel) {
+  StageTransaction& stage = *channel.stage;
+  if (stage.refused) {
+    release(channel);
+    finish(stage, channel);
+  } else {
+    request_burst(channel);
+  }
+}
+
+void PeDma::release(Channel& channel) {
+  channel.stage->end = pe_.time.now();
+  channel.stage = nullptr;
+  channel.signals.end();
+  touch();
 }
 
 void PeDma::request_burst(Channel& channel) {
@@ -146,10 +169,7 @@ void PeDma::accepted(BurstPayload& burst) {
     request_burst(channel);
     return;
   }
-  burst.stage->end = pe_.time.now();
-  channel.stage = nullptr;
-  channel.signals.end();
-  touch();
+  release(channel);
 }
 
 void PeDma::completed(BurstPayload& burst) {
@@ -167,7 +187,7 @@ void PeDma::completed(BurstPayload& burst) {
 
 void PeDma::finish(StageTransaction& stage, const Channel& channel) {
   stage.done = pe_.time.now();
-  if (!is_write(stage) && stage.compute) {
+  if (!is_write(stage) && stage.compute && pe_.tcm.range().contains(stage.spec.out.range())) {
     arch::scatter(pe_.tcm, stage.spec.out, stage.spec.operands[0], stage.bytes);
   }
   pe_.record(stage, channel.engine, channel.index);

@@ -18,7 +18,13 @@ namespace kernbench {
 /// it; a stage takes the lowest-numbered free one (R6.7).
 ///
 /// Timing: setup_cycles, then one burst request at a time until the memory has accepted the last:
-/// then the channel is free. The stage is done when the last response has arrived.
+/// then the channel is free. The stage is done when the last response has arrived. With pe.dma.port
+/// lt a burst is accepted and answered when its b_transport is over: setup_cycles, then one after
+/// the other.
+///
+/// An address of the wrong side is the report `/kernbench/pe_dma/address`. Where the user lets the
+/// run go on after it, no burst of that stage is sent, it ends after its setup, and what it should
+/// have read are bytes of TCM that nobody has written (arch::Storage).
 /// Not modelled: a cost of each row of a strided slice, DMA's own use of TCM bandwidth.
 class PeDma : public sc_core::sc_module,
               private Settling,
@@ -33,6 +39,7 @@ class PeDma : public sc_core::sc_module,
 
   /// A channel is being set up, or a burst has been requested and not answered.
   bool serving() const;
+  bool setting_up() const { return !setups_.empty(); }
 
   /// Registers the ChannelSignals of every channel; polled by SystemC at every step.
   void trace(sc_core::sc_trace_file* file) const override;
@@ -54,7 +61,7 @@ class PeDma : public sc_core::sc_module,
     std::vector<Channel> channels;
   };
   struct SetUp {
-    std::uint64_t time;
+    sc_core::sc_time time;  // to the tick, which may be finer than 1 ps
     Channel* channel;
   };
 
@@ -66,9 +73,12 @@ class PeDma : public sc_core::sc_module,
   void finish_setup();
 
   void grant(Channel& channel, StageTransaction& stage);
+  void begin_bursts(Channel& channel);
   void request_burst(Channel& channel);
+  void release(Channel& channel);
   void finish(StageTransaction& stage, const Channel& channel);
-  void check_addresses(const StageTransaction& stage) const;
+  /// Reports those that are not.
+  bool addresses_are_sound(const StageTransaction& stage) const;
 
   PeContext& pe_;
   std::array<Direction, 2> directions_;  // read, write

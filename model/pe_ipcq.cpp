@@ -98,7 +98,7 @@ bool PeIpcq::is_reachable(const StageTransaction& command) const {
                        channel, pe_.config.ipcq.channels - 1));
     return false;
   }
-  if (packet_out.size() == 0) {
+  if (!connected()) {
     report("/kernbench/pe_ipcq/unconnected",
            "no network is bound to this PE; bind its sockets ipcq_out and ipcq_in");
     return false;

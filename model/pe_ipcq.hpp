@@ -40,6 +40,8 @@ class PeIpcq : public sc_core::sc_module,
 
   PeIpcq(const sc_core::sc_module_name& name, PeContext& pe);
 
+  /// Messages can leave. From the end of elaboration on.
+  bool connected() const { return packet_out.size() != 0; }
   bool serving() const { return current_ != nullptr; }
   /// What the commands in flight wait for.
   void waits(arch::WaitGraph& graph) const;

@@ -80,12 +80,13 @@ void SettleHub::run() {
 
 void SettleHub::settle_all() {
   running_ = true;
+  pass_ended_ = false;
   const auto settle = [](Settling& settling) {
     settling.touched_ = false;
     settling.settle();
   };
-  for (std::size_t phase = 0; phase < kSettlePhases; ++phase) {
-    while ((touched_phases_ >> phase & 1U) != 0) {
+  for (std::size_t phase = 0; phase < kSettlePhases && !pass_ended_; ++phase) {
+    while ((touched_phases_ >> phase & 1U) != 0 && !pass_ended_) {
       touched_phases_ &= ~(1U << phase);
       std::vector<Settling*>& touched = touched_[phase];
       if (touched.size() == 1) {  // by far the most frequent
@@ -98,7 +99,11 @@ void SettleHub::settle_all() {
       batch_.swap(touched);
       std::sort(batch_.begin(), batch_.end(),
                 [](const Settling* x, const Settling* y) { return x->order_ < y->order_; });
-      for (Settling* settling : batch_) settle(*settling);
+      auto next = batch_.begin();
+      while (next != batch_.end() && !pass_ended_) settle(**next++);
+      if (next == batch_.end()) continue;
+      touched.insert(touched.end(), next, batch_.end());
+      touched_phases_ |= 1U << phase;
     }
   }
   running_ = false;

@@ -12,9 +12,17 @@ namespace kernbench {
 
 class SettleHub;
 
-/// What settles, in the order of the calls within one instant (contract 6, "Same time").
-enum class SettlePhase : std::uint8_t { admission, grant, memory_port, network, memory };
-inline constexpr std::size_t kSettlePhases = 5;
+/// What settles, in the order of the calls within one instant (contract 6, "Same time"). Completion
+/// is of threads, in whose order they must not show; other completions are callbacks.
+enum class SettlePhase : std::uint8_t {
+  completion,
+  admission,
+  grant,
+  memory_port,
+  network,
+  memory
+};
+inline constexpr std::size_t kSettlePhases = 6;
 
 /// A component that decides only when everything of an instant has completed. It calls touch() when
 /// it has something to decide; settle() is called once for any number of touches.
@@ -34,6 +42,9 @@ class Settling {
   /// there if nothing else is pending at this time: the hub's own process need not be woken.
   template <class Body>
   void in_turn(Body body);
+  /// From settle(), which has woken a thread: the others are settled when all that the thread sets
+  /// off at this instant is over.
+  void end_pass();
 
  private:
   friend class SettleHub;
@@ -58,6 +69,11 @@ class SettleHub : public sc_core::sc_module, public std::enable_shared_from_this
   /// Use of_simulation().
   explicit SettleHub(const sc_core::sc_module_name& name);
 
+  /// Something has been done that an instant has only so many of: no livelock so far. A memory that
+  /// takes no time answers all bursts of a stage at one instant; commands, hence stages, are few at
+  /// one, since each dispatch takes time (R6.1).
+  void progress() { rounds_ = 0; }
+
  private:
   friend class Settling;
   void touch(Settling& settling);
@@ -73,13 +89,16 @@ class SettleHub : public sc_core::sc_module, public std::enable_shared_from_this
   bool armed_ = false;                // the hub's process will run
   bool in_turn_ = false;              // end_turn() will be called
   bool running_ = false;
+  bool pass_ended_ = false;
   std::uint64_t instant_ = 0;  // raw sc_time value
-  std::uint32_t rounds_ = 0;   // of the hub's process, at that instant
+  std::uint32_t rounds_ = 0;   // of the hub's process, at that instant, since the last progress
 };
 
 inline void Settling::touch() {
   if (!touched_) hub_->touch(*this);
 }
+
+inline void Settling::end_pass() { hub_->pass_ended_ = true; }
 
 template <class Body>
 void Settling::in_turn(Body body) {

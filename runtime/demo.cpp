@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "runtime/inputs.hpp"
+#include "runtime/launch/inputs.hpp"
 #include "tlm_if/command/error.hpp"
 
 namespace kernbench::runtime {
@@ -38,8 +38,9 @@ void create(const std::string& folder) {
 
 OutputPaths paths_in(const std::string& folder, const std::string& variant) {
   const std::string begin = (std::filesystem::path(folder) / variant).string();
-  return {
-      begin + "_op_log.csv", begin + ".vcd", begin + "_trace.json", begin + "_summary.json", {}};
+  return {{begin + "_op_log.csv", begin + ".vcd", begin + "_trace.json", begin + "_summary.json"},
+          {},
+          {}};
 }
 
 std::string order_line(const PrologueOrder& order) {

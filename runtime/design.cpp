@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/design.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "model/arch/numerics.hpp"
+#include "runtime/host_access.hpp"
 
 namespace kernbench::runtime {
 namespace {
 
 using command::Index;
-
-constexpr std::size_t kHostAccessBytes = 1u << 20;  // of one debug access
 
 /// Calls `visit(row, begin)` for each row of a part, with the row's number in the part and where
 /// its entries begin in the whole tensor.
@@ -104,66 +100,22 @@ void Design::start_of_simulation() {
 }
 
 void Design::store(const DeviceTensor& tensor, const std::vector<double>& values) {
-  const std::size_t entry_bytes = command::bytes_of(tensor->spec.dtype, 1);
   for (const Part& part : tensor->parts) {
-    const auto cols = static_cast<std::size_t>(part.shard.cols);
-    std::vector<std::uint8_t> bytes(part.handle.bytes());
-    for_each_row(*tensor, part, [&](std::size_t row, std::size_t begin) {
-      for (std::size_t i = 0; i < cols; ++i) {
-        arch::encode(tensor->spec.dtype, static_cast<float>(values[begin + i]),
-                     &bytes[(row * cols + i) * entry_bytes]);
-      }
+    std::vector<double> entries;
+    entries.reserve(static_cast<std::size_t>(part.handle.shape.elements()));
+    for_each_row(*tensor, part, [&](std::size_t, std::size_t begin) {
+      const auto from = values.begin() + static_cast<std::ptrdiff_t>(begin);
+      entries.insert(entries.end(), from, from + part.shard.cols);
     });
-    access_memory(part.pe, tlm::TLM_WRITE_COMMAND, part.handle.addr, bytes);
+    write_tensor(machine.pe(part.pe), part.handle, entries);
   }
-}
-
-void Design::access_memory(std::uint32_t pe, tlm::tlm_command command, command::Address addr,
-                           std::vector<std::uint8_t>& bytes) {
-  for (std::size_t done = 0; done < bytes.size();) {
-    const auto count =
-        static_cast<unsigned>(std::min<std::size_t>(bytes.size() - done, kHostAccessBytes));
-    tlm::tlm_generic_payload payload;
-    payload.set_command(command);
-    payload.set_address(addr + done);
-    payload.set_data_ptr(&bytes[done]);
-    payload.set_data_length(count);
-    payload.set_streaming_width(count);
-    const unsigned moved = machine.pe(pe).memory->transport_dbg(payload);
-    if (moved != count) {
-      SC_REPORT_ERROR("/kernbench/runtime/host_access",
-                      fmt::format("the memory of PE {} moved {} of {} bytes at {:#x} in "
-                                  "transport_dbg; with --data it must move them all",
-                                  pe, moved, count, addr + done)
-                          .c_str());
-      return;
-    }
-    done += count;
-  }
-}
-
-std::vector<double> Design::read(std::uint32_t pe, const command::TensorHandle& handle) {
-  const arch::Slice slice{command::OperandName::src, handle.dtype,        handle.addr,
-                          handle.shape.rows(),       handle.shape.cols(), handle.row_stride,
-                          handle.col_stride};
-  arch::Values values;
-  if (handle.pinned()) {
-    arch::read_slice(machine.pe(pe).tcm_storage(), slice, values);
-  } else {
-    std::vector<std::uint8_t> bytes(handle.range().size());
-    access_memory(pe, tlm::TLM_READ_COMMAND, handle.addr, bytes);
-    arch::Storage storage(handle.range());
-    storage.write(handle.addr, bytes.data(), bytes.size());
-    arch::read_slice(storage, slice, values);
-  }
-  return {values.begin(), values.end()};
 }
 
 std::vector<double> Design::read(const DeviceTensor& tensor) {
   std::vector<double> values(static_cast<std::size_t>(tensor->spec.shape.elements()), 0);
   // The first one's entries are to stay: from the last to the first.
   for (auto part = tensor->parts.rbegin(); part != tensor->parts.rend(); ++part) {
-    const std::vector<double> entries = read(part->pe, part->handle);
+    const std::vector<double> entries = read_tensor(machine.pe(part->pe), part->handle);
     const auto cols = static_cast<std::ptrdiff_t>(part->shard.cols);
     for_each_row(*tensor, *part, [&](std::size_t row, std::size_t begin) {
       const auto from = entries.begin() + static_cast<std::ptrdiff_t>(row) * cols;
@@ -182,7 +134,7 @@ void Design::observe(std::uint32_t pe, std::string_view name, const command::Ten
   } else {
     value.shape[0] += handle.shape[0];
   }
-  const std::vector<double> entries = read(pe, handle);
+  const std::vector<double> entries = read_tensor(machine.pe(pe), handle);
   value.values.insert(value.values.end(), entries.begin(), entries.end());
 }
 

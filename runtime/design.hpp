@@ -11,8 +11,8 @@
 
 #include "model/machine.hpp"
 #include "model/record/recorder.hpp"
-#include "runtime/launch.hpp"
-#include "runtime/safetensors.hpp"
+#include "runtime/launch/launch.hpp"
+#include "runtime/launch/safetensors.hpp"
 
 namespace kernbench::runtime {
 
@@ -57,10 +57,6 @@ class Design : public sc_core::sc_module {
   void store(const DeviceTensor& tensor, const std::vector<double>& values);
   void start_next_launch();
   void observe(std::uint32_t pe, std::string_view name, const command::TensorHandle& handle);
-  std::vector<double> read(std::uint32_t pe, const command::TensorHandle& handle);
-  /// Host access to the HBM of a PE, without time.
-  void access_memory(std::uint32_t pe, tlm::tlm_command command, command::Address addr,
-                     std::vector<std::uint8_t>& bytes);
 
   std::vector<KernelLaunch> launches_;
   std::size_t next_launch_ = 0;

@@ -48,7 +48,8 @@ class Host {
   void launch(std::string title, KernelLaunch::Body body, std::vector<DeviceTensor> arguments,
               const Grid& grid);
 
-  /// Runs every launch to its end. Throws SimulationError if they do not come to it.
+  /// Runs every launch to its end; those that come later, at another run(), from the time at which
+  /// this one ends. Throws SimulationError if they do not come to it.
   void run();
 
   /// After run(), with data: the entries of a tensor, row-major.

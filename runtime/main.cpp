@@ -7,8 +7,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
-#include <cstdio>
 #include <deque>
 #include <filesystem>
 #include <iostream>
@@ -19,19 +17,16 @@
 #include "model/arch/topology_file.hpp"
 #include "model/record/output_file.hpp"
 #include "runtime/demo.hpp"
-#include "runtime/inputs.hpp"
-#include "runtime/listing.hpp"
+#include "runtime/launch/arguments.hpp"
+#include "runtime/launch/command_line.hpp"
+#include "runtime/launch/inputs.hpp"
+#include "runtime/launch/listing.hpp"
 #include "runtime/run.hpp"
 #include "tlm_if/command/error.hpp"
 #include "tlm_if/command/spelling.hpp"
 
 namespace kernbench::runtime {
 namespace {
-
-// Exit codes of R11.1.
-constexpr int kDone = 0;
-constexpr int kFailed = 1;
-constexpr int kRefused = 2;
 
 struct Options {
   std::string kernel;
@@ -44,64 +39,16 @@ struct Options {
   OutputPaths paths;
   std::string vcd_pes, figure_window;
   std::string plan, program;
+  std::string program_file;
   std::string folder;
 };
 
 // --- what the options say -------------------------------------------------------------------
 
-std::optional<std::uint64_t> parse_whole(const std::string& text) {
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [last, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || last != end) return std::nullopt;
-  return value;
-}
-
-std::uint64_t whole_number(const std::string& option, const std::string& text) {
-  const std::optional<std::uint64_t> value = parse_whole(text);
-  if (value) return *value;
-  throw InputError(fmt::format("{} {} is not a whole number; give one from 0 to {}", option, text,
-                               std::numeric_limits<std::uint64_t>::max()));
-}
-
-/// The items of a comma list, of which there is at least one.
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> items;
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    items.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return items;
-}
-
 arch::TopologyConfig topology_of(const Binary& binary, const Options& options) {
   if (!options.topology.empty()) return arch::read_topology_file(options.topology, options.sets);
   return arch::load_topology(binary.topology_text, binary.topology_name, options.sets,
                              binary.topology_includes);
-}
-
-const kernels::Kernel& kernel_of(const Binary& binary, const std::string& name) {
-  std::vector<std::string> names;
-  for (const kernels::Kernel& kernel : binary.kernels) {
-    if (kernel.name == name) return kernel;
-    names.push_back(kernel.name);
-  }
-  throw InputError(fmt::format("no kernel '{}'; kernels are {}{}", name, fmt::join(names, ", "),
-                               did_you_mean(name, names)));
-}
-
-Settings settings_of(const std::vector<std::string>& parameters) {
-  Settings settings;
-  for (const std::string& text : parameters) {
-    const std::size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      throw InputError(
-          fmt::format("'{}' is no kernel parameter; write name=value, as in tile=64", text));
-    }
-    settings.emplace_back(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return settings;
 }
 
 /// `0,pe1` as PE numbers; names as in the VCD.
@@ -131,21 +78,6 @@ std::vector<std::uint32_t> pes_of(const std::string& list, const arch::TopologyC
     pes.push_back(static_cast<std::uint32_t>(*number));
   }
   return pes;
-}
-
-command::Index program_of(const Options& options, const Launch& launch) {
-  if (options.program.empty()) return 0;
-  const std::optional<std::uint64_t> program = parse_whole(options.program);
-  if (!program || *program >= static_cast<std::uint64_t>(launch.programs())) {
-    const std::string title = launch.title();
-    if (launch.programs() == 1) {
-      throw InputError(
-          fmt::format("--program {}: {} has one program; give 0", options.program, title));
-    }
-    throw InputError(fmt::format("--program {}: {} has {} programs; give a number from 0 to {}",
-                                 options.program, title, launch.programs(), launch.programs() - 1));
-  }
-  return static_cast<command::Index>(*program);
 }
 
 /// `1000:1500` in ns.
@@ -184,28 +116,9 @@ void check_data_options(const Options& options) {
   }
 }
 
-/// No file may be written twice, or over what is read.
-void check_paths(const std::vector<std::pair<const char*, std::string>>& files) {
-  namespace fs = std::filesystem;
-  std::vector<std::pair<const char*, fs::path>> seen;
-  for (const auto& [option, path] : files) {
-    std::error_code error;
-    // Devices such as /dev/null take any number of outputs.
-    if (path.empty() || (fs::exists(path, error) && !fs::is_regular_file(path, error))) continue;
-    const fs::path resolved = record::resolved_path(path, error);
-    if (error) continue;  // opening it tells what is wrong
-    for (const auto& [other, known] : seen) {
-      if (known == resolved) {
-        throw InputError(fmt::format("{} and {} name the same file '{}'; give each its own", other,
-                                     option, path));
-      }
-    }
-    seen.emplace_back(option, resolved);
-  }
-}
-
-void check_paths(const Options& options) {
+void check_outputs(const Options& options) {
   check_paths({{"--topology", options.topology},
+               {"--program", options.program_file},
                {"--inputs", options.inputs},
                {"--op-log", options.paths.op_log},
                {"--vcd", options.paths.vcd},
@@ -215,29 +128,63 @@ void check_paths(const Options& options) {
                {"--outputs", options.paths.outputs}});
 }
 
+/// Its inputs are real ones: what synthetic ones would have to be like is not in the file.
+void check_program_options(const Binary& binary, const Options& options) {
+  if (options.program_file.empty() && options.kernel.empty()) {
+    throw InputError(
+        fmt::format("run: a kernel is required, or a compiled one by --program; see {} run --help",
+                    binary.name));
+  }
+  if (options.program_file.empty()) return;
+  if (!options.kernel.empty()) {
+    throw InputError(fmt::format(
+        "run: the kernel {} and --program {} are both given; drop one of them (a program file has "
+        "its parameters in it)",
+        options.kernel, options.program_file));
+  }
+  if (parse_whole(options.program_file) && !std::filesystem::exists(options.program_file)) {
+    throw InputError(fmt::format(
+        "run: --program {0} is no file; give one that tlc has written (the number of a program is "
+        "for {1} commands)",
+        options.program_file, binary.name));
+  }
+  if (!options.seed.empty()) {
+    throw InputError(fmt::format(
+        "--seed is for synthetic inputs, which are those of a kernel; give --program {} its inputs "
+        "by --inputs FILE",
+        options.program_file));
+  }
+}
+
+Launch launch_of(const Binary& binary, const Options& options,
+                 const arch::TopologyConfig& topology) {
+  if (options.program_file.empty()) {
+    return {kernel_of(binary.kernels, options.kernel), settings_of(options.parameters), topology};
+  }
+  const std::string& path = options.program_file;
+  return {path, std::make_shared<const command::ProgramFile>(command::read_program_file(path)),
+          topology};
+}
+
 std::optional<kernels::HostTensors> inputs_of(const Options& options, const Launch& launch) {
   if (!options.data) return std::nullopt;
   const std::vector<kernels::TensorSpec>& tensors = launch.instance().tensors;
   if (!options.inputs.empty()) {
     return checked_inputs(tensors, read_safetensors(options.inputs), options.inputs);
   }
+  const bool needs_inputs = std::any_of(tensors.begin(), tensors.end(), [](const auto& tensor) {
+    return tensor.direction == kernels::Direction::in;
+  });
+  if (!options.program_file.empty() && needs_inputs) {
+    throw InputError(fmt::format(
+        "--program {} with --data needs its inputs; add --inputs FILE.safetensors (tlc info shows "
+        "which tensors), or leave --data out",
+        options.program_file));
+  }
   return synthetic_inputs(tensors, options.seed.empty() ? 0 : whole_number("--seed", options.seed));
 }
 
 // --- the commands ---------------------------------------------------------------------------
-
-int fail(const Binary& binary, int code, const std::string& line, const std::string& detail = {}) {
-  std::cout.flush();
-  std::string one_line = line;
-  std::replace(one_line.begin(), one_line.end(), '\n', ' ');
-  fmt::print(std::cerr, "{}: {}\n", binary.name, one_line);
-  for (std::size_t begin = 0; begin < detail.size();) {
-    const std::size_t end = std::min(detail.find('\n', begin), detail.size());
-    fmt::print(std::cerr, "  {}\n", detail.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return code;
-}
 
 constexpr std::size_t kMaxHazardLines = 50;
 
@@ -277,7 +224,7 @@ int verdict(const Binary& binary, const std::vector<RunResult>& results) {
   }
   for (const RunResult& result : results) {
     if (!result.refused_figure.empty() && code == kDone) {
-      code = fail(binary, kRefused, result.refused_figure);
+      code = fail(binary.name, kRefused, result.refused_figure);
     }
   }
   return code;
@@ -292,10 +239,11 @@ void print_other_errors(const RunResult& result) {
 }
 
 int run_command(const Binary& binary, const Options& options) {
+  check_program_options(binary, options);
   check_data_options(options);
-  check_paths(options);
+  check_outputs(options);
   const arch::TopologyConfig topology = topology_of(binary, options);
-  const Launch launch(kernel_of(binary, options.kernel), settings_of(options.parameters), topology);
+  const Launch launch = launch_of(binary, options, topology);
   RunRequest request;
   request.launch = &launch;
   request.inputs = inputs_of(options, launch);
@@ -355,9 +303,9 @@ Sweep sweep_of(const kernels::Kernel& kernel, const Settings& settings) {
 
 int compare_command(const Binary& binary, const Options& options) {
   check_data_options(options);
-  check_paths(options);
+  check_outputs(options);
   const arch::TopologyConfig topology = topology_of(binary, options);
-  const kernels::Kernel& kernel = kernel_of(binary, options.kernel);
+  const kernels::Kernel& kernel = kernel_of(binary.kernels, options.kernel);
   const Sweep sweep = sweep_of(kernel, settings_of(options.parameters));
   std::deque<Launch> launches;  // requests point to them
   std::vector<RunRequest> requests;
@@ -382,8 +330,8 @@ int compare_command(const Binary& binary, const Options& options) {
   for (const std::string& value : sweep.values) {
     labels.push_back(fmt::format("{}={}", sweep.parameter, value));
   }
-  fmt::print("{} on {}, by {}\n\n{}\n", launches.front().title(sweep.parameter), topology.name,
-             sweep.parameter, summary_table(results, labels));
+  fmt::print("{} on {}, by {}\n\n{}\n", launches.front().title_without(sweep.parameter),
+             topology.name, sweep.parameter, summary_table(results, labels));
   for (std::size_t i = 0; i < results.size(); ++i) {
     fmt::print("{}: {}\n", labels[i], bound_by(results[i]));
   }
@@ -407,8 +355,16 @@ int compare_command(const Binary& binary, const Options& options) {
 
 int commands_command(const Binary& binary, const Options& options) {
   const arch::TopologyConfig topology = topology_of(binary, options);
-  const Launch launch(kernel_of(binary, options.kernel), settings_of(options.parameters), topology);
-  const command::Index program = program_of(options, launch);
+  const Launch launch(kernel_of(binary.kernels, options.kernel), settings_of(options.parameters),
+                      topology);
+  if (options.program.find_first_not_of("0123456789") != std::string::npos) {
+    throw InputError(fmt::format(
+        "commands: --program {} is no number; give that of a program of the kernel (a program file "
+        "is shown by tlc disasm FILE)",
+        options.program));
+  }
+  const command::Index program =
+      options.program.empty() ? 0 : program_of(options.program, launch.title(), launch.programs());
   if (options.plan.empty()) {
     list_commands(std::cout, launch, topology, program);
   } else {
@@ -443,183 +399,89 @@ int demo_command(const Binary& binary, const Options& options) {
 
 // --- the command line -----------------------------------------------------------------------
 
-class CommandLine {
- public:
-  explicit CommandLine(const Binary& binary)
-      : binary_(binary), app_("KernBench: what a kernel costs on this PE.", binary.name) {
-    app_.require_subcommand(0, 1);
-    app_.allow_extras();
+void add_kernel_arguments(CLI::App& command, Options& options) {
+  command.add_option("kernel", options.kernel, "Name of a kernel")->required();
+  command.add_option("parameters", options.parameters, "Kernel parameters, name=value");
+}
 
-    add("list", "The kernels, their parameters with defaults and meaning", list_command);
+void add_topology_options(CLI::App& command, Options& options) {
+  command.add_option("--topology", options.topology, "YAML file instead of the embedded topology");
+  command.add_option("--set", options.sets, "Override a key, as in pe.math.lanes=128; repeatable")
+      ->allow_extra_args(false);
+}
 
-    CLI::App* show = add("show", "The resolved topology as YAML", show_command);
-    add_topology_options(show);
+void add_data_options(CLI::App& command, Options& options) {
+  command.add_flag("--data", options.data, "Compute numbers and compare them with float64")
+      ->disable_flag_override();
+  command.add_option("--seed", options.seed, "Seed of synthetic inputs (0)");
+  command.add_option("--inputs", options.inputs, "Take the inputs from a file (safetensors)");
+}
 
-    CLI::App* commands =
-        add("commands", "What a kernel lowers to, without simulating", commands_command);
-    add_kernel_arguments(commands);
-    add_topology_options(commands);
-    commands->add_option("--plan", options_.plan, "The stages of the command of that number");
-    commands->add_option("--program", options_.program, "Of the program of that number (0)");
+void add_hazard_option(CLI::App& command, Options& options) {
+  command
+      .add_flag("--check-hazards", options.check_hazards,
+                "Look for stages that touch bytes out of program order, and reads of bytes that "
+                "nothing has written")
+      ->disable_flag_override();
+}
 
-    CLI::App* run = add("run", "Simulate a kernel", run_command);
-    add_kernel_arguments(run);
-    add_topology_options(run);
-    add_data_options(run);
-    add_hazard_option(run);
-    run->add_option("--outputs", options_.paths.outputs, "Write the results (safetensors)");
-    run->add_option("--op-log", options_.paths.op_log, "Write a row a stage (CSV)");
-    run->add_option("--vcd", options_.paths.vcd, "Write a waveform (VCD)");
-    run->add_option("--vcd-pe", options_.vcd_pes, "PEs in the waveform, as in 0,5 or pe0 (all)");
-    run->add_option("--trace", options_.paths.trace, "Write a timeline for Perfetto (JSON)");
-    run->add_option("--figure", options_.paths.figure, "Write a chart of the stages (SVG)");
-    run->add_option("--figure-window", options_.figure_window,
-                    "What the chart shows, FROM:TO in ns (all)");
-    run->add_option("--summary", options_.paths.summary, "Write the summary (JSON)");
+void add_run_options(CLI::App& run, Options& options) {
+  run.add_option("kernel", options.kernel, "Name of a kernel, if there is no --program");
+  run.add_option("parameters", options.parameters, "Kernel parameters, name=value");
+  run.add_option("--program", options.program_file,
+                 "Replay a compiled kernel from a file that tlc has written");
+  add_topology_options(run, options);
+  add_data_options(run, options);
+  add_hazard_option(run, options);
+  run.add_option("--outputs", options.paths.outputs, "Write the results (safetensors)");
+  run.add_option("--op-log", options.paths.op_log, "Write a row a stage (CSV)");
+  run.add_option("--vcd", options.paths.vcd, "Write a waveform (VCD)");
+  run.add_option("--vcd-pe", options.vcd_pes, "PEs in the waveform, as in 0,5 or pe0 (all)");
+  run.add_option("--trace", options.paths.trace, "Write a timeline for Perfetto (JSON)");
+  run.add_option("--figure", options.paths.figure, "Write a chart of the stages (SVG)");
+  run.add_option("--figure-window", options.figure_window,
+                 "What the chart shows, FROM:TO in ns (all)");
+  run.add_option("--summary", options.paths.summary, "Write the summary (JSON)");
+}
 
-    CLI::App* compare =
-        add("compare", "Simulate a kernel for a list of values of one parameter", compare_command);
-    add_kernel_arguments(compare);
-    add_topology_options(compare);
-    add_data_options(compare);
-    add_hazard_option(compare);
-    compare->add_option("--summary", options_.paths.summary,
-                        "Write all summaries and the ratios of the second to the first (JSON)");
+int run_command_line(int argc, char** argv, const Binary& binary) {
+  Options options;
+  options.folder = "kernbench_demo";
+  CommandLine line(binary.name, "KernBench: what a kernel costs on this PE.", "run KERNEL --data");
+  const auto add = [&](const char* name, const char* meaning,
+                       int (*command)(const Binary&, const Options&)) -> CLI::App& {
+    return line.add(name, meaning, [&, command] { return command(binary, options); });
+  };
 
-    CLI::App* demo = add("demo", "Decode attention with opt2 and opt3, side by side", demo_command);
-    add_topology_options(demo);
-    options_.folder = "kernbench_demo";
-    demo->add_option("--out", options_.folder, "Folder for the outputs (kernbench_demo)");
-  }
+  add("list", "The kernels, their parameters with defaults and meaning", list_command);
 
-  int run(int argc, char** argv) {
-    refuse_flag_values({argv, argv + argc});
-    try {
-      app_.parse(argc, argv);
-    } catch (const CLI::Success& help) {
-      return app_.exit(help);
-    } catch (const CLI::ParseError& error) {
-      throw InputError(fmt::format("{}; {}", error.what(), see_help()));
-    }
-    refuse_extras();
-    for (const auto& [app, command] : commands_) {
-      if (!app->parsed()) continue;
-      refuse_empty_values(*app);
-      return command(binary_, options_);
-    }
-    throw InputError(fmt::format("no command given; commands are {}; {}",
-                                 fmt::join(command_names(), ", "), see_help()));
-  }
+  add_topology_options(add("show", "The resolved topology as YAML", show_command), options);
 
- private:
-  using Command = int (*)(const Binary&, const Options&);
+  CLI::App& commands =
+      add("commands", "What a kernel lowers to, without simulating", commands_command);
+  add_kernel_arguments(commands, options);
+  add_topology_options(commands, options);
+  commands.add_option("--plan", options.plan, "The stages of the command of that number");
+  commands.add_option("--program", options.program,
+                      "Of the program of that number (0); of a file see tlc disasm");
 
-  CLI::App* add(const char* name, const char* meaning, Command command) {
-    CLI::App* app = app_.add_subcommand(name, meaning);
-    app->allow_extras();  // refuse_extras() has better messages
-    commands_.emplace_back(app, command);
-    return app;
-  }
+  add_run_options(add("run", "Simulate a kernel", run_command), options);
 
-  void add_kernel_arguments(CLI::App* app) {
-    app->add_option("kernel", options_.kernel, "Name of a kernel")->required();
-    app->add_option("parameters", options_.parameters, "Kernel parameters, name=value");
-  }
-  void add_topology_options(CLI::App* app) {
-    app->add_option("--topology", options_.topology, "YAML file instead of the embedded topology");
-    app->add_option("--set", options_.sets, "Override a key, as in pe.math.lanes=128; repeatable")
-        ->allow_extra_args(false);
-  }
-  void add_data_options(CLI::App* app) {
-    app->add_flag("--data", options_.data, "Compute numbers and compare them with float64")
-        ->disable_flag_override();
-    app->add_option("--seed", options_.seed, "Seed of synthetic inputs (0)");
-    app->add_option("--inputs", options_.inputs, "Take the inputs from a file (safetensors)");
-  }
+  CLI::App& compare =
+      add("compare", "Simulate a kernel for a list of values of one parameter", compare_command);
+  add_kernel_arguments(compare, options);
+  add_topology_options(compare, options);
+  add_data_options(compare, options);
+  add_hazard_option(compare, options);
+  compare.add_option("--summary", options.paths.summary,
+                     "Write all summaries and the ratios of the second to the first (JSON)");
 
-  void add_hazard_option(CLI::App* app) {
-    app->add_flag("--check-hazards", options_.check_hazards,
-                  "Look for stages that touch bytes out of program order, and reads of bytes that "
-                  "nothing has written")
-        ->disable_flag_override();
-  }
+  CLI::App& demo = add("demo", "Decode attention with opt2 and opt3, side by side", demo_command);
+  add_topology_options(demo, options);
+  demo.add_option("--out", options.folder, "Folder for the outputs (kernbench_demo)");
 
-  std::vector<std::string> command_names() const {
-    std::vector<std::string> names;
-    for (const auto& entry : commands_) names.push_back(entry.first->get_name());
-    return names;
-  }
-  std::string see_help() const {
-    const std::vector<CLI::App*> given = app_.get_subcommands();
-    const std::string command = given.empty() ? "" : given.front()->get_name() + " ";
-    return fmt::format("see {} {}--help", binary_.name, command);
-  }
-
-  /// The parser's own message would not tell what to write.
-  static void refuse_flag_values(const std::vector<std::string>& arguments) {
-    for (const std::string& argument : arguments) {
-      for (const std::string flag : {"--data", "--check-hazards"}) {
-        if (argument.rfind(flag + '=', 0) != 0) continue;
-        throw InputError(
-            fmt::format("{0} takes no value, and '{1}' is given; write {0} to turn it "
-                        "on, or leave it away",
-                        flag, argument.substr(flag.size() + 1)));
-      }
-    }
-  }
-
-  /// An empty value is a mistake in a script: an option that is not wanted is left out.
-  static void refuse_empty_values(const CLI::App& app) {
-    for (const CLI::Option* option : app.get_options()) {
-      for (const std::string& value : option->results()) {
-        if (value.empty()) {
-          throw InputError(fmt::format("{}: {} is given an empty value; give one or leave it out",
-                                       app.get_name(), option->get_name()));
-        }
-      }
-    }
-  }
-
-  void refuse_extras() const {
-    for (const auto& entry : commands_) {
-      if (entry.first->parsed()) refuse_extras(*entry.first, entry.first->get_name());
-    }
-    refuse_extras(app_, "the command");
-  }
-  /// Arguments that `app` does not know.
-  void refuse_extras(const CLI::App& app, const std::string& where) const {
-    const std::vector<std::string> extras = app.remaining();
-    if (extras.empty()) return;
-    const std::string& extra = extras.front();
-    if (extra.rfind('-', 0) != 0) {
-      if (&app != &app_) {
-        throw InputError(
-            fmt::format("{}: '{}' is one argument too many; {}", where, extra, see_help()));
-      }
-      throw InputError(fmt::format("no command '{}'; commands are {}{}", extra,
-                                   fmt::join(command_names(), ", "),
-                                   did_you_mean(extra, command_names())));
-    }
-    const std::string name = extra.substr(0, extra.find('='));
-    std::vector<std::string> known;
-    for (const CLI::Option* option : app.get_options()) {
-      if (option->nonpositional()) known.push_back("--" + option->get_lnames().front());
-    }
-    if (&app == &app_) {
-      throw InputError(
-          fmt::format("no option '{}' before the command; options follow it, as in {} "
-                      "run KERNEL --data",
-                      name, binary_.name));
-    }
-    throw InputError(fmt::format("{}: no option '{}'; options are {}{}", where, name,
-                                 fmt::join(known, ", "), did_you_mean(name, known)));
-  }
-
-  const Binary& binary_;
-  CLI::App app_;
-  Options options_;
-  std::vector<std::pair<CLI::App*, Command>> commands_;
-};
+  return line.run(argc, argv);
+}
 
 // --- reports --------------------------------------------------------------------------------
 
@@ -633,54 +495,35 @@ void on_report(const sc_core::sc_report& report, const sc_core::sc_actions& acti
   sc_core::sc_report_handler::default_handler(report, rest);
 }
 
-int fail_for_memory(const Binary& binary) {
-  return fail(binary, kFailed,
-              "out of memory; choose a smaller problem, or leave --data out if only time matters");
-}
-
 /// A report that ended the simulation. What the host's own code throws in a kernel's thread comes
 /// as one as well, and reads as it does elsewhere.
-int fail(const Binary& binary, const sc_core::sc_report& report) {
+int fail_by_report(const Binary& binary, const sc_core::sc_report& report) {
   const std::string type = report.get_msg_type();
   if (type == sc_core::SC_ID_SIMULATION_UNCAUGHT_EXCEPTION_) {
     const std::string what = report.get_msg();
-    return what == std::bad_alloc().what() ? fail_for_memory(binary) : fail(binary, kFailed, what);
+    if (what == std::bad_alloc().what()) throw std::bad_alloc();
+    return fail(binary.name, kFailed, what);
   }
-  return fail(binary, kFailed,
+  return fail(binary.name, kFailed,
               fmt::format("the simulation failed at {}: {}: {}", report.get_time().to_string(),
                           type, report.get_msg()));
-}
-
-/// Both ways to stdout that the commands use.
-bool stdout_is_written() {
-  std::cout.flush();
-  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
 }
 
 }  // namespace
 
 int run_main(int argc, char** argv, const Binary& binary) {
-  try {
-    sc_core::sc_report_handler::set_actions(sc_core::SC_ERROR, sc_core::SC_THROW);
-    sc_core::sc_report_handler::set_actions(sc_core::SC_FATAL, sc_core::SC_THROW);
-    sc_core::sc_report_handler::set_handler(on_report);
-    const int code = CommandLine(binary).run(argc, argv);
-    if (code != kDone || stdout_is_written()) return code;
-    return fail(binary, kFailed,
-                "the report could not be written to stdout; free some space or send it elsewhere");
-  } catch (const InputError& error) {
-    return fail(binary, kRefused, error.what(), error.detail());
-  } catch (const SimulationError& error) {
-    return fail(binary, kFailed, error.what(), error.detail());
-  } catch (const sc_core::sc_report& report) {
-    return fail(binary, report);
-  } catch (const std::bad_alloc&) {
-    return fail_for_memory(binary);
-  } catch (const std::exception& error) {
-    return fail(binary, kFailed, error.what());
-  } catch (...) {
-    return fail(binary, kFailed, "failed with an exception that is no std::exception");
-  }
+  return run_guarded(binary.name, [&] {
+    try {
+      sc_core::sc_report_handler::set_actions(sc_core::SC_ERROR, sc_core::SC_THROW);
+      sc_core::sc_report_handler::set_actions(sc_core::SC_FATAL, sc_core::SC_THROW);
+      sc_core::sc_report_handler::set_handler(on_report);
+      return run_command_line(argc, argv, binary);
+    } catch (const SimulationError& error) {
+      return fail(binary.name, kFailed, error.what(), error.detail());
+    } catch (const sc_core::sc_report& report) {
+      return fail_by_report(binary, report);
+    }
+  });
 }
 
 }  // namespace kernbench::runtime

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/kernel.hpp"
-#include "runtime/safetensors.hpp"
+#include "runtime/launch/safetensors.hpp"
 
 namespace kernbench::runtime {
 

@@ -6,11 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <numeric>
-
-#include "model/record/op_log.hpp"
-#include "model/record/trace.hpp"
-#include "model/record/vcd.hpp"
 
 namespace kernbench::runtime {
 namespace {
@@ -18,49 +13,36 @@ namespace {
 /// The open outputs of a run, and what feeds them.
 class Outputs {
  public:
-  Outputs(const RunRequest& request, const arch::TopologyConfig& topology) : rows_(request.rows) {
+  Outputs(const RunRequest& request, const arch::TopologyConfig& topology)
+      : files_(request.paths), rows_(request.rows) {
     const OutputPaths& paths = request.paths;
-    if (!paths.op_log.empty()) op_log_.emplace(paths.op_log);
-    if (!paths.vcd.empty()) {
-      std::vector<std::uint32_t> shown = request.vcd_pes;
-      if (shown.empty()) {
-        shown.resize(topology.pes());
-        std::iota(shown.begin(), shown.end(), 0);
-      }
-      vcd_.emplace(paths.vcd, topology, std::move(shown));
+    const std::vector<std::uint32_t>& shown = request.vcd_pes;
+    for (record::PeScope& pe : record::scopes_of(topology)) {
+      pe.shown = shown.empty() || std::find(shown.begin(), shown.end(), pe.number) != shown.end();
+      files_.add_pe(pe);
     }
-    if (!paths.trace.empty()) trace_.emplace(paths.trace, topology);
     if (!paths.figure.empty()) {
       figure_.emplace(paths.figure, fmt::format("{} on {}", request.launch->title(), topology.name),
                       request.figure_window, topology);
     }
-    if (!paths.summary.empty()) summary_.emplace(paths.summary);
     if (!paths.outputs.empty()) tensors_.emplace(paths.outputs);
   }
 
   void attach(record::Recorder& recorder) {
-    if (op_log_) recorder.add_sink(*op_log_);
-    if (vcd_) recorder.add_sink(*vcd_);
-    if (trace_) recorder.add_sink(*trace_);
+    files_.attach(recorder);
     if (rows_ != nullptr) recorder.add_sink(*rows_);
     if (figure_) recorder.add_sink(*figure_);  // last: it may refuse when all others are complete
   }
   /// The figure, op log, VCD and trace are completed by the recorder.
   void complete(const RunResult& result) {
-    if (summary_) {
-      summary_->write(summary_json(result).dump(2));
-      summary_->put('\n');
-      summary_->commit();
-    }
+    files_.write_summary(summary_json(result));
     if (tensors_) write_safetensors(*tensors_, result.results);
   }
 
  private:
-  std::optional<record::OpLog> op_log_;
-  std::optional<record::Vcd> vcd_;
-  std::optional<record::Trace> trace_;
+  StageFiles files_;
   std::optional<record::Figure> figure_;
-  std::optional<record::OutputFile> summary_, tensors_;
+  std::optional<record::OutputFile> tensors_;
   record::OrderedSink* rows_;
 };
 
@@ -121,48 +103,6 @@ WindowStatistics whole_run(const record::PeStatistics& statistics, std::uint64_t
   return window;
 }
 
-void add(record::PeStatistics& sum, const record::PeStatistics& pe) {
-  for (std::size_t i = 0; i < sum.engines.size(); ++i) {
-    sum.engines[i].busy_ps += pe.engines[i].busy_ps;
-    sum.engines[i].stages += pe.engines[i].stages;
-    sum.engines[i].bytes += pe.engines[i].bytes;
-    sum.engines[i].elements += pe.engines[i].elements;
-  }
-  sum.stalls.queue_ps += pe.stalls.queue_ps;
-  sum.stalls.admit_ps += pe.stalls.admit_ps;
-  sum.stalls.await_ps += pe.stalls.await_ps;
-  sum.ipcq.sent_slots += pe.ipcq.sent_slots;
-  sum.ipcq.sent_bytes += pe.ipcq.sent_bytes;
-  sum.ipcq.received_slots += pe.ipcq.received_slots;
-  sum.ipcq.received_bytes += pe.ipcq.received_bytes;
-  sum.hbm_read_bytes += pe.hbm_read_bytes;
-  sum.hbm_write_bytes += pe.hbm_write_bytes;
-  sum.rows += pe.rows;
-}
-
-/// One phase a name, from the first start to the last end on any PE.
-void add(std::vector<Phase>& phases, const Region& region, const record::RegionStatistics& work) {
-  if (!region.entered) return;
-  auto phase = std::find_if(phases.begin(), phases.end(),
-                            [&](const Phase& known) { return known.name == region.name; });
-  if (phase == phases.end()) {
-    phase = phases.insert(phases.end(), Phase{region.name});
-    phase->start_ps = region.start_ps;
-  }
-  phase->start_ps = std::min(phase->start_ps, region.start_ps);
-  phase->end_ps = std::max(phase->end_ps, region.end_ps);
-  phase->commands += region.commands;
-  phase->segments += region.segments;
-  phase->logical_bytes += region.logical_bytes;
-  ++phase->pes;
-  phase->entries = std::max(phase->entries, region.entries);
-  phase->total_ps += region.total_ps;
-  phase->longest_ps = std::max(phase->longest_ps, region.total_ps);
-  for (std::size_t i = 0; i < work.busy_ps.size(); ++i) phase->work.busy_ps[i] += work.busy_ps[i];
-  phase->work.await_ps += work.await_ps;
-  phase->work.hbm_bytes += work.hbm_bytes;
-}
-
 HazardReport hazards_of(const Run& run, const arch::TopologyConfig& topology) {
   HazardReport report;
   const std::vector<std::uint32_t>& pes = run.request.launch->launch().pes();
@@ -193,19 +133,9 @@ RunResult result_of(Run& run, const arch::TopologyConfig& topology) {
   result.pes = static_cast<std::uint32_t>(launch.pes().size());
   result.links = run.design.machine.links();
   result.memories = run.design.machine.memories();
-  const auto& pes = run.design.recorder.statistics().pes();
   for (const std::uint32_t number : launch.pes()) {
-    const PeCpu& cpu = run.design.machine.pe(number).cpu;
-    result.totals.commands += cpu.totals().commands;
-    result.totals.segments += cpu.totals().segments;
-    result.totals.logical_bytes += cpu.totals().logical_bytes;
-    PeResult of_pe{number, arch::pe_name(topology, number), cpu.last_done_ps(), {}};
-    if (number < pes.size()) of_pe.statistics = pes[number];
-    add(result.statistics, of_pe.statistics);
-    std::vector<record::RegionStatistics> work = of_pe.statistics.regions;
-    work.resize(cpu.regions().size());
-    for (std::size_t i = 0; i < work.size(); ++i) add(result.phases, cpu.regions()[i], work[i]);
-    result.per_pe.push_back(std::move(of_pe));
+    add_pe(result, run.design.machine.pe(number), arch::pe_name(topology, number),
+           run.design.recorder.statistics());
   }
   arch::Rational loop_cycles = cycles(result.totals.segments, result.totals.logical_bytes);
   result.dispatch_cycles = loop_cycles.to_double();

@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "model/record/figure.hpp"
+#include "runtime/stage_files.hpp"
 #include "runtime/summary.hpp"
 #include "runtime/watchdog.hpp"
 
 namespace kernbench::runtime {
 
 /// Where a run's outputs go; empty: not wanted.
-struct OutputPaths {
-  std::string op_log, vcd, trace, summary, outputs;
-  std::string figure = {};
+struct OutputPaths : StagePaths {
+  std::string outputs, figure;
 };
 
 /// One kernel to run on a machine of its own. `launch` must outlive the run and its result.

@@ -8,10 +8,13 @@
 #include <array>
 #include <cstring>
 
+#include "model/arch/timing.hpp"
+
 namespace kernbench::runtime {
 namespace {
 
 using arch::Engine;
+using arch::nanoseconds;
 using nlohmann::ordered_json;
 
 constexpr double kBoundShare = 0.8;
@@ -56,19 +59,13 @@ std::string_view window_name(const RunResult& result) {
   return result.window_is_loop ? "loop" : "run";
 }
 
-bool is_integer(const kernels::Kernel& kernel, const std::string& name) {
-  const kernels::Parameter* parameter = kernels::find_parameter(kernel.parameters, name);
-  return parameter != nullptr && parameter->choices.empty() && !parameter->list;
-}
-
 ordered_json parameters_json(const Launch& launch) {
   ordered_json json = ordered_json::object();
-  for (const auto& [name, value] : launch.parameters().values()) {
-    if (value.empty()) continue;
-    if (is_integer(launch.kernel(), name)) {
-      json[name] = launch.parameters().integer(name);
+  for (const Launch::Parameter& parameter : launch.parameters()) {
+    if (parameter.integer) {
+      json[parameter.name] = std::stoll(parameter.value);
     } else {
-      json[name] = value;
+      json[parameter.name] = parameter.value;
     }
   }
   return json;
@@ -252,6 +249,17 @@ ordered_json stalls_json(const record::StallStatistics& stalls) {
       {"queue_ps", stalls.queue_ps}, {"admit_ps", stalls.admit_ps}, {"await_ps", stalls.await_ps}};
 }
 
+ordered_json port_json(const MemoryPortTotals& port) {
+  const auto direction = [](const PortTotals& totals) -> ordered_json {
+    return {{"bursts", totals.bursts},
+            {"bytes", totals.bytes},
+            {"bus_bytes", totals.bus_bytes},
+            {"max_outstanding_bytes", totals.max_outstanding_bytes},
+            {"accept_wait_ps", totals.accept_wait_ps}};
+  };
+  return {{"read", direction(port.read)}, {"write", direction(port.write)}};
+}
+
 /// Of a run on several PEs: messages, and what each PE has done.
 void add_pes_json(ordered_json& json, const RunResult& result) {
   json["pes"] = result.pes;
@@ -265,7 +273,8 @@ void add_pes_json(ordered_json& json, const RunResult& result) {
     per_pe[pe.name] = {{"pe", pe.pe},
                        {"done_ps", pe.done_ps},
                        {"engines", engines_json(result, pe.statistics)},
-                       {"stalls", stalls_json(pe.statistics.stalls)}};
+                       {"stalls", stalls_json(pe.statistics.stalls)},
+                       {"dma_port", port_json(pe.port)}};
   }
   json["per_pe"] = std::move(per_pe);
 }
@@ -297,7 +306,74 @@ bool bit_equal(const FileTensor& x, const FileTensor& y) {
          std::memcmp(x.values.data(), y.values.data(), x.values.size() * sizeof(double)) == 0;
 }
 
+void add(record::PeStatistics& sum, const record::PeStatistics& pe) {
+  for (std::size_t i = 0; i < sum.engines.size(); ++i) {
+    sum.engines[i].busy_ps += pe.engines[i].busy_ps;
+    sum.engines[i].stages += pe.engines[i].stages;
+    sum.engines[i].bytes += pe.engines[i].bytes;
+    sum.engines[i].elements += pe.engines[i].elements;
+  }
+  sum.stalls.queue_ps += pe.stalls.queue_ps;
+  sum.stalls.admit_ps += pe.stalls.admit_ps;
+  sum.stalls.await_ps += pe.stalls.await_ps;
+  sum.ipcq.sent_slots += pe.ipcq.sent_slots;
+  sum.ipcq.sent_bytes += pe.ipcq.sent_bytes;
+  sum.ipcq.received_slots += pe.ipcq.received_slots;
+  sum.ipcq.received_bytes += pe.ipcq.received_bytes;
+  sum.hbm_read_bytes += pe.hbm_read_bytes;
+  sum.hbm_write_bytes += pe.hbm_write_bytes;
+  sum.rows += pe.rows;
+}
+
+void add(PortTotals& sum, const PortTotals& pe) {
+  sum.bursts += pe.bursts;
+  sum.bytes += pe.bytes;
+  sum.bus_bytes += pe.bus_bytes;
+  sum.max_outstanding_bytes = std::max(sum.max_outstanding_bytes, pe.max_outstanding_bytes);
+  sum.accept_wait_ps += pe.accept_wait_ps;
+}
+
+/// One phase a name, from the first start to the last end on any PE.
+void add(std::vector<Phase>& phases, const Region& region, const record::RegionStatistics& work) {
+  if (!region.entered) return;
+  auto phase = std::find_if(phases.begin(), phases.end(),
+                            [&](const Phase& known) { return known.name == region.name; });
+  if (phase == phases.end()) {
+    phase = phases.insert(phases.end(), Phase{region.name});
+    phase->start_ps = region.start_ps;
+  }
+  phase->start_ps = std::min(phase->start_ps, region.start_ps);
+  phase->end_ps = std::max(phase->end_ps, region.end_ps);
+  phase->commands += region.commands;
+  phase->segments += region.segments;
+  phase->logical_bytes += region.logical_bytes;
+  ++phase->pes;
+  phase->entries = std::max(phase->entries, region.entries);
+  phase->total_ps += region.total_ps;
+  phase->longest_ps = std::max(phase->longest_ps, region.total_ps);
+  for (std::size_t i = 0; i < work.busy_ps.size(); ++i) phase->work.busy_ps[i] += work.busy_ps[i];
+  phase->work.await_ps += work.await_ps;
+  phase->work.hbm_bytes += work.hbm_bytes;
+}
+
 }  // namespace
+
+void add_pe(RunResult& result, const Pe& pe, std::string name,
+            const record::Statistics& statistics) {
+  const PeCpu& cpu = pe.cpu;
+  result.totals.commands += cpu.totals().commands;
+  result.totals.segments += cpu.totals().segments;
+  result.totals.logical_bytes += cpu.totals().logical_bytes;
+  PeResult of_pe{pe.index(), std::move(name), cpu.last_done_ps(), {}, pe.dma.port.totals()};
+  add(result.port.read, of_pe.port.read);
+  add(result.port.write, of_pe.port.write);
+  if (pe.index() < statistics.pes().size()) of_pe.statistics = statistics.pes()[pe.index()];
+  add(result.statistics, of_pe.statistics);
+  std::vector<record::RegionStatistics> work = of_pe.statistics.regions;
+  work.resize(cpu.regions().size());
+  for (std::size_t i = 0; i < work.size(); ++i) add(result.phases, cpu.regions()[i], work[i]);
+  result.per_pe.push_back(std::move(of_pe));
+}
 
 BitEquality compare_results(const std::vector<RunResult>& results) {
   BitEquality equality;
@@ -323,19 +399,21 @@ std::string to_string(const BitEquality& equality) {
 
 double ratio(double value, double whole) { return whole > 0 ? value / whole : 0; }
 
-std::string nanoseconds(std::uint64_t ps) { return fmt::format("{}.{:03}", ps / 1000, ps % 1000); }
-
 ordered_json summary_json(const RunResult& result) {
   ordered_json json;
   json["schema"] = 1;
-  json["kernel"] = result.launch->kernel().name;
-  json["params"] = parameters_json(*result.launch);
-  json["topology"] = result.topology;
+  if (result.launch != nullptr) {
+    json["kernel"] = result.launch->kernel();
+    json["params"] = parameters_json(*result.launch);
+    json["topology"] = result.topology;
+  }
   json["sim_time_ps"] = result.sim_time_ps;
   json["commands"] = result.totals.commands;
   json["logical_bytes"] = result.totals.logical_bytes;
   json["dispatch_cycles"] = result.dispatch_cycles;
-  json["dispatch_cycles_per_tile"] = result.dispatch_cycles_per_tile;
+  if (result.launch != nullptr) {
+    json["dispatch_cycles_per_tile"] = result.dispatch_cycles_per_tile;
+  }
   json["engines"] = engines_json(result, result.statistics);
   json["stalls"] = stalls_json(result.statistics.stalls);
   ordered_json regions = ordered_json::object();
@@ -358,6 +436,7 @@ ordered_json summary_json(const RunResult& result) {
   json["regions"] = std::move(regions);
   json["hbm"] = {{"read_bytes", result.statistics.hbm_read_bytes},
                  {"write_bytes", result.statistics.hbm_write_bytes}};
+  json["dma_port"] = port_json(result.port);
   if (result.numerics) {
     // JSON has no infinity: an error that is not finite is null.
     json["numerics"] = {{"compared_with", "float64"},
@@ -366,14 +445,18 @@ ordered_json summary_json(const RunResult& result) {
                         {"tolerance", result.numerics->rms_rel_tolerance},
                         {"pass", result.numerics->pass}};
   }
-  json["tcm"] = {{"scratch_peak_bytes", result.launch->scratch_peak_bytes()}};
+  if (result.launch != nullptr) {
+    json["tcm"] = {{"scratch_peak_bytes", result.launch->scratch_peak_bytes()}};
+  }
   if (result.hazards) {
     json["hazards"] = {{"races", result.hazards->races},
                        {"uninitialized_reads", result.hazards->uninitialized_reads}};
   }
   if (result.pes > 1) add_pes_json(json, result);
   if (has_network(result)) add_network_json(json, result);
-  json["host"] = {{"wall_s", result.wall_s}, {"stages_per_s", result.stages_per_s}};
+  if (result.launch != nullptr) {
+    json["host"] = {{"wall_s", result.wall_s}, {"stages_per_s", result.stages_per_s}};
+  }
   return json;
 }
 

@@ -9,9 +9,10 @@
 #include "model/arch/config.hpp"
 #include "model/embedded_hbm.hpp"
 #include "model/fabric.hpp"
-#include "model/pe_cpu.hpp"
+#include "model/memory_port.hpp"
+#include "model/pe.hpp"
 #include "model/record/statistics.hpp"
-#include "runtime/launch.hpp"
+#include "runtime/launch/launch.hpp"
 #include "runtime/loop_window.hpp"
 #include "runtime/numerics_check.hpp"
 
@@ -41,6 +42,7 @@ struct PeResult {
   std::string name;
   std::uint64_t done_ps = 0;
   record::PeStatistics statistics;
+  MemoryPortTotals port = {};
 };
 
 struct HazardReport {
@@ -51,7 +53,7 @@ struct HazardReport {
 
 /// What is known of a run that came to its end.
 struct RunResult {
-  const Launch* launch = nullptr;
+  const Launch* launch = nullptr;  ///< none: of PEs in a design of somebody else
   std::string topology;
   std::uint32_t read_channels = 1, write_channels = 1;
   std::uint64_t sim_time_ps = 0;
@@ -60,6 +62,7 @@ struct RunResult {
   double dispatch_cycles_per_tile = 0;
   std::uint32_t pes = 1;            ///< with a program; sums are over these
   record::PeStatistics statistics;  ///< summed
+  MemoryPortTotals port;            ///< summed; of max_outstanding_bytes the largest
   std::vector<PeResult> per_pe;     ///< by program
   std::vector<Phase> phases;        ///< in the order in which a program enters them
   std::vector<LinkStatistics> links;
@@ -74,7 +77,12 @@ struct RunResult {
   double stages_per_s = 0;
 };
 
-/// A summary by the keys of contract 12.
+/// Adds what a PE has done. `name`: of its results.
+void add_pe(RunResult& result, const Pe& pe, std::string name,
+            const record::Statistics& statistics);
+
+/// A summary by the keys of contract 12; without a launch only those that tell neither of a kernel
+/// nor of the host's time.
 nlohmann::ordered_json summary_json(const RunResult& result);
 /// `{runs, ratios}` of several runs, the second over the first.
 nlohmann::ordered_json comparison_json(const std::vector<RunResult>& results);
@@ -103,8 +111,5 @@ std::string to_string(const BitEquality& equality);
 
 /// `value / whole`; 0 if there is nothing to divide by.
 double ratio(double value, double whole);
-
-/// `31037.877`: exact.
-std::string nanoseconds(std::uint64_t ps);
 
 }  // namespace kernbench::runtime

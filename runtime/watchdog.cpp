@@ -5,29 +5,21 @@
 
 #include <algorithm>
 
+#include "model/arch/timing.hpp"
 #include "model/arch/wait_graph.hpp"
-#include "runtime/summary.hpp"
+#include "tlm_if/command/error.hpp"
 
 namespace kernbench::runtime {
 namespace {
 
 SimulationError not_ended(const Watched& watched) {
-  arch::WaitGraph graph;
+  PesByName pes;
   // As in the outputs: without the name of the design.
   const std::size_t prefix = std::string(watched.design->name()).size() + 1;
-  for (const Pe* pe : watched.design->machine.pes()) pe->waits(graph, pe->name() + prefix);
-  std::string detail;
-  for (const std::string& line : graph.lines()) detail += line + '\n';
-  const std::string where = fmt::format("{} stopped at {} ns with work in flight", watched.title,
-                                        nanoseconds(TimeBase().now()));
-  if (const std::string cycle = graph.cycle(); !cycle.empty()) {
-    return {fmt::format("{}: deadlock: {}; let one of them go on before it waits", where, cycle),
-            detail};
-  }
-  return {fmt::format("{}: nothing is left that could go on; see below who waits for what, and "
-                      "check sends and receives, and the memory behind the PE",
-                      where),
-          detail};
+  for (const Pe* pe : watched.design->machine.pes()) pes.emplace_back(pe->name() + prefix, pe);
+  return work_in_flight(watched.title + " stopped", pes,
+                        "nothing is left that could go on; see below who waits for what, and "
+                        "check sends and receives, and the memory behind the PE");
 }
 
 bool ended(const Design& design) { return design.done() || design.failure() != nullptr; }
@@ -61,7 +53,28 @@ class Silence {
 
 }  // namespace
 
+SimulationError work_in_flight(const std::string& what, const PesByName& pes,
+                               const std::string& advice) {
+  arch::WaitGraph graph;
+  for (const auto& [name, pe] : pes) pe->waits(graph, name);
+  std::string detail;
+  for (const std::string& line : graph.lines()) detail += line + '\n';
+  const std::string where =
+      fmt::format("{} at {} ns with work in flight", what, arch::nanoseconds(TimeBase().now()));
+  if (const std::string cycle = graph.cycle(); !cycle.empty()) {
+    return {fmt::format("{}: deadlock: {}; let one of them go on before it waits", where, cycle),
+            detail};
+  }
+  return {fmt::format("{}: {}", where, advice), detail};
+}
+
 void run_to_end(const std::vector<Watched>& designs, bool own_memory) {
+  if (sc_core::sc_get_status() >= sc_core::SC_STOPPED) {
+    throw InputError(
+        fmt::format("{}: run() comes after sc_stop, and SystemC runs nothing any more; do without "
+                    "sc_stop, or call it when all has run",
+                    designs.front().title));
+  }
   // A memory with a clock never runs out of events, so the designs are looked at after slices of
   // time, few of them however long a run is.
   const sc_core::sc_time longest(1, sc_core::SC_MS);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/design.hpp"
@@ -22,6 +23,13 @@ class SimulationError : public std::runtime_error {
   std::string detail_;
 };
 
+using PesByName = std::vector<std::pair<std::string, const Pe*>>;
+
+/// The error of a run that ended before its PEs were idle: a line of `what`, the time, and the
+/// circle of waits if there is one, else `advice`; the detail is who waits for what.
+SimulationError work_in_flight(const std::string& what, const PesByName& pes,
+                               const std::string& advice);
+
 /// A memory that is not the embedded one may have a clock, and never answer: a run in which no
 /// stage ends for so long is given up.
 inline constexpr std::uint64_t kSilencePs = 100'000'000'000;
@@ -36,6 +44,7 @@ struct Watched {
 /// the graph of who waits for what (R11.1) when nothing can go on any more: no event is left, or
 /// every PE waits for another, whatever a clock elsewhere may do. `own_memory`: a memory is not the
 /// embedded one, hence kSilencePs.
+/// Throws InputError after sc_stop.
 void run_to_end(const std::vector<Watched>& designs, bool own_memory);
 
 }  // namespace kernbench::runtime

@@ -34,6 +34,7 @@ class Context::Attempt {
 
 Context::Context(const Target& target, command::CommandSink& sink, const RecipeTable& recipes)
     : target_(target),
+      limits_(target.limits()),
       sink_(sink),
       recipes_(recipes),
       scratch_(target.scratch_base, target.scratch_bytes) {
@@ -127,7 +128,7 @@ Tensor Context::load(const Tensor& src, CallSite site) {
   const TensorHandle& handle = own(src, "load", "source");
   const Tensor result = allocate(handle.shape, handle.dtype, handle.name, site);
   const command::DmaReadCmd command{handle, result.handle()};
-  Validation(target_, scratch_, next_id_).check(command);
+  command::check_fit(command, limits_);
   issue(command);
   attempt.done();
   return result;
@@ -135,13 +136,13 @@ Tensor Context::load(const Tensor& src, CallSite site) {
 
 void Context::load(const Tensor& src, const Tensor& out) {
   const command::DmaReadCmd command{own(src, "load", "source"), own(out, "load", "destination")};
-  Validation(target_, scratch_, next_id_).check(command);
+  command::check_fit(command, limits_);
   issue(command);
 }
 
 void Context::store(const Tensor& dst, const Tensor& src) {
   const command::DmaWriteCmd command{own(src, "store", "source"), own(dst, "store", "destination")};
-  Validation(target_, scratch_, next_id_).check(command);
+  command::check_fit(command, limits_);
   issue(command);
 }
 
@@ -167,14 +168,14 @@ command::IpcqChannel Context::ipcq_channel(const char* name, Index peer, Index c
 void Context::send(Index dst, const Tensor& src, Index channel) {
   const command::IpcqSendCmd command{own(src, "send", "source"),
                                      ipcq_channel("send", dst, channel)};
-  Validation(target_, scratch_, next_id_).check(command);
+  command::check_fit(command, limits_);
   issue(command);
 }
 
 void Context::recv(Index src, const Tensor& out, Index channel) {
   const command::IpcqRecvCmd command{own(out, "recv", "destination"),
                                      ipcq_channel("recv", src, channel)};
-  Validation(target_, scratch_, next_id_).check(command);
+  command::check_fit(command, limits_);
   issue(command);
 }
 
@@ -204,12 +205,12 @@ Tensor Context::dot(const Tensor& a, const Tensor& b, const Out& out, CallSite s
   Attempt attempt(*this);
   const TensorHandle& a_handle = own(a, "dot", "a");
   const TensorHandle& b_handle = own(b, "dot", "b");
-  check_gemm_operands("dot", a_handle, b_handle);
+  command::check_gemm_operands("dot", a_handle, b_handle);
   const Shape shape = Shape::matrix(a_handle.shape.rows(), b_handle.shape.cols());
   Tensor result =
       out.tensor_ ? *out.tensor_ : allocate(shape, out.dtype_.value_or(a_handle.dtype), {}, site);
   command::GemmCmd command{make_gemm(a_handle, b_handle, own(result, "dot", "out"))};
-  Validation(target_, scratch_, next_id_).check(command);
+  command::check_fit(command, limits_);
   issue(std::move(command));
   attempt.done();
   return result;
@@ -236,7 +237,7 @@ Tensor Context::math(OpKind kind, std::initializer_list<const Tensor*> inputs,
           : allocate(result_shape(op), out.dtype_.value_or(op.operands[0].handle.dtype), {}, site);
   op.has_out = true;
   op.out = own(result, info.name, "out");
-  Validation(target_, scratch_, next_id_).check(command);
+  command::check_fit(command, limits_);
   issue(std::move(command));
   attempt.done();
   return result;
@@ -325,7 +326,7 @@ Tensor Context::emit(const Builder& builder, CallSite site) {
   Attempt attempt(*this);
   Lowering::Result lowered = Lowering(*this, site).lower(builder);
   lowered.command.completion.id = issued_;
-  Validation(target_, scratch_, next_id_).check(lowered.command);
+  command::check_fit(lowered.command, limits_);
   release_to(lowered.kept);
   issue(std::move(lowered.command));
   attempt.done();
@@ -346,7 +347,7 @@ Tensor Context::one_by_one(const MathBuilder& builder, CallSite site) {
   }
   std::vector<command::MathCmd> commands;
   for (OpSpec& op : lowered.command.ops) {
-    Validation(target_, scratch_, next_id_).check(commands.emplace_back(command::MathCmd{op}));
+    command::check_fit(commands.emplace_back(command::MathCmd{op}), limits_);
   }
   for (command::MathCmd& command : commands) issue(std::move(command));
   attempt.done();
@@ -356,9 +357,9 @@ Tensor Context::one_by_one(const MathBuilder& builder, CallSite site) {
 Tensor Context::composite(std::vector<OpSpec> ops, std::vector<TensorHandle> rw_handles,
                           bool data_op) {
   command::CompositeCmd command{{issued_}, std::move(ops), std::move(rw_handles), data_op};
-  const Validation validation(target_, scratch_, next_id_);
-  validation.check_form(command);
-  validation.check(command);
+  command::check_form(command);
+  command::check_handles(command, Validation(target_, scratch_, next_id_));
+  command::check_fit(command, limits_);
   TensorHandle out = command.ops.back().out;
   for (const OpSpec& op : command.ops) {
     if (op.kind == OpKind::gemm) out = op.out;
@@ -389,7 +390,11 @@ void Context::wait_for(const Tensors& tensors) {
 void Context::wait(std::initializer_list<Tensor> tensors) { wait_for(tensors); }
 void Context::wait(const std::vector<Tensor>& tensors) { wait_for(tensors); }
 
-void Context::cpu_overhead(std::uint64_t cycles) { issue(command::PeCpuOverheadCmd{cycles}); }
+void Context::cpu_overhead(std::uint64_t cycles) {
+  const command::PeCpuOverheadCmd command{cycles};
+  command::check_fit(command, limits_);
+  issue(command);
+}
 
 void Context::observe(std::string_view name, const Tensor& tensor) {
   sink_.observe(name, own(tensor, "observe", "tensor"));

@@ -237,6 +237,7 @@ class Context {
   void issue(Cmd&& command);
 
   Target target_;
+  command::Limits limits_;  // of the target
   command::CommandSink& sink_;
   const RecipeTable& recipes_;
   Scratch scratch_;

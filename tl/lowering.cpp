@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "tl/validation.hpp"
 #include "tlm_if/command/error.hpp"
+#include "tlm_if/command/limits.hpp"
 #include "tlm_if/command/spelling.hpp"
 
 namespace kernbench::tl {
@@ -370,7 +370,7 @@ Lowering::Result Lowering::lower(const GemmBuilder& builder) {
     a = context_.own(*builder.a_, "gemm", "a");
   }
   const TensorHandle& b = context_.own(*builder.b_, "gemm", "b");
-  check_gemm_operands("gemm", a, b);
+  command::check_gemm_operands("gemm", a, b);
   Result result;
   result.out = gemm_output(builder, Shape::matrix(a.shape.rows(), b.shape.cols()), a.dtype);
   result.kept = context_.scratch_.mark();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
 
-#include "tlm_if/command/address_map.hpp"
-#include "tlm_if/command/tensor_handle.hpp"
+#include "tlm_if/command/limits.hpp"
 
 namespace kernbench::tl {
 
@@ -40,6 +40,22 @@ struct Target {
   /// Bytes of one tile buffer: an A and a B tile of 2-byte entries.
   std::uint64_t tile_buffer_bytes() const {
     return static_cast<std::uint64_t>(tile_m * tile_k + tile_k * tile_n) * 2;
+  }
+
+  /// What finished commands are checked against.
+  command::Limits limits() const {
+    command::Limits limits;
+    limits.hbm_bytes = hbm_bytes;
+    limits.scratch = {scratch_base, scratch_base + scratch_bytes};
+    limits.tile_m = tile_m;
+    limits.tile_k = tile_k;
+    limits.tile_n = tile_n;
+    limits.tile_buffer_bytes = tile_buffer_bytes();
+    limits.math_head_from_hbm = math_head_from_hbm;
+    limits.pes = static_cast<std::uint32_t>(sips * cubes_per_sip * pes_per_cube);
+    for (const std::uint32_t pe : pes) limits.pes = std::max(limits.pes, pe + 1);
+    limits.ipcq_channels = ipcq_channels;
+    return limits;
   }
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace kernbench {
 namespace {
@@ -18,8 +19,9 @@ sc_core::sc_time effective(const sc_core::sc_time& delay) {
 
 }  // namespace
 
-BaseProtocolMonitor::BaseProtocolMonitor(const sc_core::sc_module_name& name, Checks checks)
-    : sc_module(name), checks_(checks) {
+BaseProtocolMonitor::BaseProtocolMonitor(const sc_core::sc_module_name& name, Checks checks,
+                                         OnViolation on_violation)
+    : sc_module(name), checks_(checks), on_violation_(on_violation) {
   upstream.bind(*this);
   downstream.bind(*this);
 }
@@ -361,13 +363,16 @@ void BaseProtocolMonitor::violate(std::string_view rule, std::string_view what,
 void BaseProtocolMonitor::violate(std::string_view rule, std::string_view what,
                                   tlm::tlm_command command, std::uint64_t length,
                                   std::uint64_t address) {
-  if (violations_.size() == kMaxViolations) return;
+  if (violations_.size() == kMaxViolations && on_violation_ == OnViolation::collect) return;
   const std::string_view kind = command == tlm::TLM_WRITE_COMMAND  ? "write"
                                 : command == tlm::TLM_READ_COMMAND ? "read"
                                                                    : "transaction";
-  violations_.push_back(fmt::format("{}: {}: {}: {} of {} bytes at {:#x}, at {}", name(), rule,
-                                    what, kind, length, address,
-                                    sc_core::sc_time_stamp().to_string()));
+  std::string line = fmt::format("{}: {}: {}: {} of {} bytes at {:#x}, at {}", name(), rule, what,
+                                 kind, length, address, sc_core::sc_time_stamp().to_string());
+  if (on_violation_ == OnViolation::report) {
+    SC_REPORT_ERROR("/kernbench/monitor/violation", line.c_str());
+  }
+  if (violations_.size() < kMaxViolations) violations_.push_back(std::move(line));
 }
 
 }  // namespace kernbench

@@ -19,17 +19,34 @@ namespace kernbench {
 /// for: what other memories need of a port beyond the standard. Bursts are naturally aligned powers
 /// of two without byte enables; no write is outstanding together with another transaction on the
 /// same bytes; END_RESP is a call of its own, at the time of its BEGIN_RESP.
+///
+/// Between a PE and a memory, violations ending the run:
+///
+///     kernbench::BaseProtocolMonitor monitor(
+///         "monitor", kernbench::BaseProtocolMonitor::Checks::with_port_rules,
+///         kernbench::BaseProtocolMonitor::OnViolation::report);
+///     pe.memory.bind(monitor.upstream);
+///     monitor.downstream.bind(my_memory.socket);
+///
+/// Or between any initiator and target of one's own, with Checks::base_protocol. `check_protocol`
+/// of a topology does it for every memory socket of a Machine.
 class BaseProtocolMonitor : public sc_core::sc_module,
                             private tlm::tlm_fw_transport_if<>,
                             private tlm::tlm_bw_transport_if<> {
  public:
   enum class Checks : std::uint8_t { base_protocol, with_port_rules };
+  /// Besides keeping it in violations().
+  enum class OnViolation : std::uint8_t {
+    collect,  ///< nothing
+    report,   ///< SC_REPORT_ERROR("/kernbench/monitor/violation"), at once
+  };
 
   tlm::tlm_target_socket<32> upstream{"upstream"};         ///< the initiator binds here
   tlm::tlm_initiator_socket<32> downstream{"downstream"};  ///< bind it to the memory
 
   explicit BaseProtocolMonitor(const sc_core::sc_module_name& name,
-                               Checks checks = Checks::with_port_rules);
+                               Checks checks = Checks::with_port_rules,
+                               OnViolation on_violation = OnViolation::collect);
 
   /// What was found, one line each: rule, what happened, transaction, time. At most 100 are kept.
   const std::vector<std::string>& violations() const { return violations_; }
@@ -98,6 +115,7 @@ class BaseProtocolMonitor : public sc_core::sc_module,
                std::uint64_t length, std::uint64_t address);
 
   const Checks checks_;
+  const OnViolation on_violation_;
   std::vector<Transaction> open_;  // in the order of their beginning
   std::uint64_t last_serial_ = 0;
   // By serial, 0: none. The times from which the next one may take effect.

@@ -3,6 +3,12 @@
 
 // The one place that knows of differences between SystemC 2.3.4 and 3.0.
 
+// Said before SystemC's headers refer to a version symbol that libsystemc does not have. Where
+// CMake sees the standard, it says so when it configures (cmake/KernBenchStandard.cmake).
+#if __cplusplus != 201703L
+#error "KernBench and libsystemc are built as C++17 and link with nothing else: add -std=c++17"
+#endif
+
 #include <cstdint>
 #include <systemc>
 #include <tlm>

@@ -69,6 +69,7 @@ struct StageTransaction {
   std::uint64_t ticket = 0;         ///< of the recorder
   std::uint64_t hazard_ticket = 0;  ///< of the hazard checker
   std::uint32_t open_bursts = 0;    ///< DMA: requested, not yet answered
+  bool refused = false;             ///< DMA: an address has been reported, no burst is sent
 
   // Data mode. Without it, or for a command with data_op false, `compute` is false and nothing else
   // of this is touched.

@@ -39,12 +39,17 @@ struct SchedulerConfig {
   bool math_head_from_hbm = false;  ///< R5.5
 };
 
+/// How the DMA port calls the memory: the four phases of the base protocol, or b_transport.
+enum class DmaPort : std::uint8_t { at, lt };
+
 struct DmaConfig {
+  DmaPort port = DmaPort::at;
   std::uint32_t read_channels = 1;
   std::uint32_t write_channels = 1;
   std::uint64_t setup_cycles = 16;
   std::uint32_t burst_bytes = 4096;
   std::uint64_t max_outstanding_bytes = 32768;  ///< per channel, issue to response
+  std::uint64_t bus_bytes = 32;                 ///< of a beat; statistics only
 };
 
 struct TcmConfig {
@@ -97,6 +102,14 @@ struct PeConfig {
   IpcqConfig ipcq;
   /// Bytes of the memory behind the DMA port: the range that it accepts (R3.4).
   std::uint64_t hbm_bytes = 4831838208;
+  /// Where that range begins at the memory socket: added to each address there and nowhere else. No
+  /// key of a topology; a multiple of dma.burst_bytes.
+  std::uint64_t memory_offset = 0;
+  /// Silence after which outstanding work is reported; 0: never.
+  Rational watchdog_ns{0};
+  /// Stack of the thread that runs the kernels of a PE, for their locals and calls: at least
+  /// 65536. No key of a topology.
+  std::uint64_t kernel_stack_bytes = 4u << 20;
   /// PEs of the design: those that IPCQ can name.
   std::uint32_t pes = 1;
 
@@ -146,6 +159,7 @@ struct TopologyConfig {
   NocConfig noc;
   RingConfig d2d{Rational{256}, Rational{20}};
   RingConfig sip_link{Rational{100}, Rational{500}};
+  bool check_protocol = false;  ///< a BaseProtocolMonitor on every memory socket
 
   std::uint32_t cubes() const { return sips * cubes_per_sip; }
   std::uint32_t pes() const { return cubes() * pes_per_cube; }

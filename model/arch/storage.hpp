@@ -23,6 +23,7 @@ class Storage {
   /// What bytes read as that were never written; before the first write. 0xff makes each f16, bf16
   /// and f32 of them a NaN, so that nothing can use one unnoticed.
   void set_unwritten(std::uint8_t value) { unwritten_ = value; }
+  std::uint8_t unwritten() const { return unwritten_; }
 
  private:
   static constexpr std::uint64_t kBlockBytes = 65536;

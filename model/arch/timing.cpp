@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/arch/timing.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace kernbench::arch {
@@ -14,6 +16,10 @@ Picoseconds at_least_one(Picoseconds duration) { return std::max<Picoseconds>(du
 Rational period_ps(const PeConfig& config) { return Rational(1000) / config.clock_ghz; }
 
 }  // namespace
+
+std::string nanoseconds(Picoseconds time) {
+  return fmt::format("{}.{:03}", time / 1000, time % 1000);
+}
 
 std::uint64_t gemm_cycles(const GemmConfig& config, std::uint64_t m, std::uint64_t k,
                           std::uint64_t n) {

@@ -3,12 +3,16 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 #include "model/arch/config.hpp"
 
 namespace kernbench::arch {
 
 using Picoseconds = std::uint64_t;
+
+/// `31037.877`: exact, for readers.
+std::string nanoseconds(Picoseconds time);
 
 // Timing formulas (contract 6) as pure functions of a configuration. Each duration is rounded once,
 // half up, from its exact value (R6.1), and lasts at least 1 ps.

@@ -13,6 +13,7 @@
 #include <map>
 #include <sstream>
 
+#include "model/arch/config_check.hpp"
 #include "model/arch/topology_keys.hpp"
 #include "tlm_if/command/error.hpp"
 #include "tlm_if/command/spelling.hpp"
@@ -155,7 +156,7 @@ class Loader {
   void check_hbm() const;
   std::string described(const char* path) const;
   /// Where to look for a mistake that these keys make together: the first that is not a default.
-  std::string place(std::initializer_list<const char*> paths) const;
+  std::string place(const std::vector<const char*>& paths) const;
 
   std::vector<std::string> files_;  // the file in reading, after those that include it
   Reader reader_;
@@ -385,7 +386,7 @@ std::string Loader::described(const char* path) const {
                      origin == origins_.end() ? "default" : origin->second);
 }
 
-std::string Loader::place(std::initializer_list<const char*> paths) const {
+std::string Loader::place(const std::vector<const char*>& paths) const {
   for (const char* path : paths) {
     if (const auto origin = origins_.find(path); origin != origins_.end()) return origin->second;
   }
@@ -410,29 +411,9 @@ void Loader::check_sizes() const {
 }
 
 void Loader::check_pe() const {
-  const PeConfig& pe = config_.pe;
-  if (pe.dma.burst_bytes > pe.dma.max_outstanding_bytes) {  // R6.8
-    throw InputError(fmt::format(
-        "{}: {} is larger than {}, so that no burst could be sent; lower the first or raise the "
-        "second",
-        place({"pe.dma.burst_bytes", "pe.dma.max_outstanding_bytes"}),
-        described("pe.dma.burst_bytes"), described("pe.dma.max_outstanding_bytes")));
-  }
-  const std::uint64_t buffers = std::uint64_t{pe.scheduler.tile_buffers} *
-                                pe.scheduler.max_inflight_composites * pe.tile_buffer_bytes();
-  if (pe.tcm.scratch_bytes + buffers > pe.tcm.bytes) {  // R3.4
-    throw InputError(fmt::format(
-        "{}: {} plus {} bytes of tile buffers are {} bytes, more than {}; the buffers are {} x {} "
-        "x (tile_m tile_k + tile_k tile_n) x 2 bytes with {}, {}, {}; lower one of them or raise "
-        "pe.tcm.bytes",
-        place({"pe.tcm.scratch_bytes", "pe.tcm.bytes", "pe.scheduler.tile_buffers",
-               "pe.scheduler.max_inflight_composites", "pe.gemm.tile_m", "pe.gemm.tile_k",
-               "pe.gemm.tile_n"}),
-        described("pe.tcm.scratch_bytes"), buffers, pe.tcm.scratch_bytes + buffers,
-        described("pe.tcm.bytes"), described("pe.scheduler.tile_buffers"),
-        described("pe.scheduler.max_inflight_composites"), described("pe.gemm.tile_m"),
-        described("pe.gemm.tile_k"), described("pe.gemm.tile_n")));
-  }
+  const auto conflict =
+      find_conflict(config_.pe, [this](const char* path) { return described(path); });
+  if (conflict) throw InputError(place(conflict->keys) + ": " + conflict->message);
 }
 
 void Loader::check_hbm() const {

@@ -211,6 +211,12 @@ std::vector<TopologyKey> make_keys() {
       decimal(
           "pe.clock_ghz", "GHz", "0.001", "100", "Clock of the PE.",
           [](auto& c) -> auto& { return c.pe.clock_ghz; }),
+      decimal(
+          "pe.watchdog_ns", "ns", "0", "1000000000",
+          "Longest time without any progress of the PE while its commands are outstanding, after "
+          "which the run ends with the list of what waits for what; that another PE is busy is no "
+          "progress; 0: no limit; no timing effect.",
+          [](auto& c) -> auto& { return c.pe.watchdog_ns; }),
 
       whole(
           "pe.pe_cost_model.fixed_cycles", "cycles", {0, kMaxCycles},
@@ -258,6 +264,11 @@ std::vector<TopologyKey> make_keys() {
           "pe.gemm.tile_m rows x pe.gemm.tile_n columns; without: refused.",
           [](auto& c) -> auto& { return c.pe.scheduler.math_head_from_hbm; }),
 
+      choice(
+          "pe.dma.port", {"at", "lt"},
+          "How the HBM port calls the memory: by the phases of the base protocol, pipelined, or by "
+          "b_transport, one burst of a channel after the other.",
+          [](auto& c) -> auto& { return c.pe.dma.port; }),
       whole(
           "pe.dma.read_channels", "channels", {1, kMaxChannels}, "DMA channels from HBM to TCM.",
           [](auto& c) -> auto& { return c.pe.dma.read_channels; }),
@@ -275,6 +286,11 @@ std::vector<TopologyKey> make_keys() {
           "pe.dma.max_outstanding_bytes", "bytes", {1, 1'073'741'824},
           "Bytes of a channel between request and response; at least pe.dma.burst_bytes.",
           [](auto& c) -> auto& { return c.pe.dma.max_outstanding_bytes; }),
+      whole(
+          "pe.dma.bus_bytes", "bytes", {1, kMaxBurst, true},
+          "Width of the memory's bus, in whole beats of which bus bytes are counted; no timing "
+          "effect.",
+          [](auto& c) -> auto& { return c.pe.dma.bus_bytes; }),
 
       whole(
           "pe.tcm.bytes", "bytes", {1, kMaxMemory},
@@ -435,6 +451,11 @@ std::vector<TopologyKey> make_keys() {
           "sip_link.latency_ns", "ns", "0", "1000000",
           "Latency of each link between SIPs; no effect with one SIP.",
           [](auto& c) -> auto& { return c.sip_link.latency_ns; }),
+
+      boolean(
+          "check_protocol",
+          "A protocol monitor at every memory socket: a violation ends the run; no timing effect.",
+          [](auto& c) -> auto& { return c.check_protocol; }),
   };
   std::move(shared.begin(), shared.end(), std::back_inserter(keys));
   return keys;

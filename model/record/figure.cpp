@@ -11,10 +11,13 @@
 #include <utility>
 
 #include "model/arch/rational.hpp"
+#include "model/arch/timing.hpp"
 #include "tlm_if/command/error.hpp"
 
 namespace kernbench::record {
 namespace {
+
+using arch::nanoseconds;
 
 // Pixels, from the top.
 constexpr std::uint64_t kWidth = 1000;
@@ -79,10 +82,6 @@ std::vector<std::string_view> lines_of(std::string_view text, std::size_t width)
 /// Hundredths as pixels.
 std::string pixels(std::uint64_t hundredths) {
   return fmt::format("{}.{:02}", hundredths / 100, hundredths % 100);
-}
-
-std::string nanoseconds(Picoseconds time) {
-  return fmt::format("{}.{:03}", time / 1000, time % 1000);
 }
 
 /// What the stage works on, as its row does not tell.

@@ -39,28 +39,6 @@ void write_microseconds(OutputFile& file, Picoseconds time) {
   }
 }
 
-// What a reader of the timeline looks for first.
-void write_event_name(OutputFile& file, const StageRecord& record,
-                      const arch::TopologyConfig& topology) {
-  switch (record.stage) {
-    case arch::StageKind::dispatch:
-    case arch::StageKind::math:
-      write_string(file, record.op);
-      return;
-    case arch::StageKind::dma_read:
-    case arch::StageKind::dma_write:
-      write_string(file, fmt::format("{} {}", to_string(record.stage), record.operand));
-      return;
-    case arch::StageKind::send:
-    case arch::StageKind::recv:
-      write_string(
-          file, fmt::format("{} {}", to_string(record.stage), pe_name(topology, peer_of(record))));
-      return;
-    default:
-      write_string(file, to_string(record.stage));
-  }
-}
-
 void write_argument(OutputFile& file, std::string_view name, std::string_view text) {
   if (text.empty()) return;
   file.write(",\"");
@@ -82,9 +60,37 @@ void write_index(OutputFile& file, std::string_view name, std::int64_t value) {
 
 }  // namespace
 
-Trace::Trace(const std::string& path, const arch::TopologyConfig& topology)
-    : file_(path), topology_(topology) {
+Trace::Trace(const std::string& path, const arch::TopologyConfig& topology) : Trace(path) {
+  for (const PeScope& pe : scopes_of(topology)) add_pe(pe);
+}
+
+Trace::Trace(const std::string& path) : file_(path) {
   file_.write("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+}
+
+std::string Trace::pe_name(std::uint32_t number) const {
+  const auto found = names_.find(number);
+  return found != names_.end() ? found->second : fmt::format("PE {}", number);
+}
+
+// What a reader of the timeline looks for first.
+void Trace::write_event_name(const StageRecord& record) {
+  switch (record.stage) {
+    case arch::StageKind::dispatch:
+    case arch::StageKind::math:
+      write_string(file_, record.op);
+      return;
+    case arch::StageKind::dma_read:
+    case arch::StageKind::dma_write:
+      write_string(file_, fmt::format("{} {}", to_string(record.stage), record.operand));
+      return;
+    case arch::StageKind::send:
+    case arch::StageKind::recv:
+      write_string(file_, fmt::format("{} {}", to_string(record.stage), pe_name(peer_of(record))));
+      return;
+    default:
+      write_string(file_, to_string(record.stage));
+  }
 }
 
 void Trace::record(const StageRecord& record) {
@@ -101,7 +107,7 @@ void Trace::record(const StageRecord& record) {
   file_.write(",\"cat\":");
   write_string(file_, is_stall(record.stage) ? "stall" : "stage");
   file_.write(",\"name\":");
-  write_event_name(file_, record, topology_);
+  write_event_name(record);
   file_.write(",\"args\":{\"stage\":");
   write_string(file_, to_string(record.stage));
   write_argument(file_, "op", record.op);
@@ -132,7 +138,7 @@ void Trace::begin_event() {
 void Trace::name_track(const StageRecord& record) {
   if (!tracks_.insert({record.pe, track_of(record)}).second) return;
   if (pes_.insert(record.pe).second) {
-    write_metadata("process", process_of(record), 0, pe_name(topology_, record.pe), record.pe);
+    write_metadata("process", process_of(record), 0, pe_name(record.pe), record.pe);
   }
   write_metadata("thread", process_of(record), track_of(record),
                  engine_name(record.engine, record.channel), track_of(record));

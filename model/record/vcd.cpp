@@ -49,6 +49,23 @@ std::string identifier(std::size_t number) {
   return code;
 }
 
+/// Moves PEs so that those of one scope follow each other, and else stay as they are: no scope is
+/// opened twice.
+void sort_by_scope(std::vector<PeScope>& pes) {
+  std::map<std::string, std::size_t> seen;  // each path and those above it, by first appearance
+  const auto rank = [&](const PeScope& pe) {
+    std::vector<std::size_t> ranks;
+    for (std::size_t end = 0; end != std::string::npos;) {
+      end = pe.name.find('.', end + 1);
+      ranks.push_back(seen.emplace(pe.name.substr(0, end), seen.size()).first->second);
+    }
+    return ranks;
+  };
+  for (const PeScope& pe : pes) rank(pe);
+  std::stable_sort(pes.begin(), pes.end(),
+                   [&](const PeScope& x, const PeScope& y) { return rank(x) < rank(y); });
+}
+
 }  // namespace
 
 VcdCodes vcd_codes() {
@@ -79,50 +96,72 @@ VcdCodes vcd_codes() {
 }
 
 Vcd::Vcd(const std::string& path, const arch::TopologyConfig& topology,
-         std::vector<std::uint32_t> shown)
-    : file_(path),
-      topology_(topology),
-      first_lanes_(topology.pes(), kNone),
-      memories_(topology.cubes()) {
+         const std::vector<std::uint32_t>& shown)
+    : Vcd(path) {
+  pes_ = scopes_of(topology);
+  for (PeScope& pe : pes_) pe.shown = false;
+  for (const std::uint32_t number : shown) pes_.at(number).shown = true;
+}
+
+Vcd::Vcd(const std::string& path) : file_(path) {
   const VcdCodes codes = vcd_codes();
   op_codes_ = by_text(codes.op);
   operand_codes_ = by_text(codes.operand);
   file_.write(fmt::format("$comment\n{}\n{}\n{}\n$end\n", describe("op", codes.op),
                           describe("operand", codes.operand), describe("state", codes.state)));
   file_.write("$timescale 1 ps $end\n");
-  // By number, so that what lies in one scope follows each other and no scope is opened twice.
-  std::sort(shown.begin(), shown.end());
-  shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
-  for (std::size_t i = 0; i < shown.size(); ++i) {
-    declare_pe(shown[i]);
-    if (i + 1 == shown.size() || cube_of(shown[i + 1]) != cube_of(shown[i])) {
-      declare_memory(shown[i]);
-    }
+}
+
+void Vcd::declare_pes() {
+  declared_ = true;
+  sort_by_scope(pes_);
+  std::map<std::string, const PeScope*> last_of_memory;  // of those shown
+  for (const PeScope& pe : pes_) {
+    if (pe.shown) last_of_memory[pe.memory] = &pe;
+  }
+  std::map<std::string, std::size_t> memories;
+  for (const PeScope& pe : pes_) {
+    if (!pe.shown) continue;
+    declare_pe(pe);
+    if (last_of_memory.at(pe.memory) != &pe) continue;
+    memories[pe.memory] = memories_.size();
+    memories_.push_back(declare_memory(pe));
+  }
+  for (const PeScope& pe : pes_) {
+    const auto found = memories.find(pe.memory);
+    if (found != memories.end()) lanes_of(pe).memory = found->second;
   }
   go_to_scope({});
   file_.write("$enddefinitions $end\n");
 }
 
-void Vcd::declare_pe(std::uint32_t pe) {
-  go_to_scope(pe_name(topology_, pe));
-  first_lanes_.at(pe) = lanes_.size();
+Vcd::PeLanes& Vcd::lanes_of(const PeScope& pe) {
+  if (pe.number >= lanes_of_pe_.size()) lanes_of_pe_.resize(pe.number + std::size_t{1});
+  return lanes_of_pe_[pe.number];
+}
+
+void Vcd::declare_pe(const PeScope& pe) {
+  go_to_scope(pe.name);
+  PeLanes& lanes = lanes_of(pe);
+  lanes.first = lanes_.size();
+  lanes.read_channels = pe.read_channels;
+  lanes.write_channels = pe.write_channels;
   declare_lane(arch::Engine::cpu, 0);
   declare_lane(arch::Engine::scheduler, 0);
-  const arch::DmaConfig& dma = topology_.pe.dma;
-  for (std::uint32_t i = 0; i < dma.read_channels; ++i) declare_lane(arch::Engine::dma_rd, i);
-  for (std::uint32_t i = 0; i < dma.write_channels; ++i) declare_lane(arch::Engine::dma_wr, i);
+  for (std::uint32_t i = 0; i < pe.read_channels; ++i) declare_lane(arch::Engine::dma_rd, i);
+  for (std::uint32_t i = 0; i < pe.write_channels; ++i) declare_lane(arch::Engine::dma_wr, i);
   declare_lane(arch::Engine::tcm, 0);
   declare_lane(arch::Engine::gemm, 0);
   declare_lane(arch::Engine::math, 0);
-  if (topology_.pes() > 1) declare_lane(arch::Engine::ipcq, 0);
+  if (pe.ipcq) declare_lane(arch::Engine::ipcq, 0);
 }
 
-void Vcd::declare_memory(std::uint32_t pe) {
-  const std::string beside = pe_name(topology_, pe);
-  go_to_scope(beside.substr(0, beside.rfind('.') + 1) + "hbm");
-  Memory& memory = memories_[cube_of(pe)];
+Vcd::Memory Vcd::declare_memory(const PeScope& pe) {
+  go_to_scope(pe.memory);
+  Memory memory;
   memory.reading = declare("reading", kIndexBits, 0);
   memory.writing = declare("writing", kIndexBits, 0);
+  return memory;
 }
 
 void Vcd::declare_lane(arch::Engine engine, std::uint32_t channel) {
@@ -211,16 +250,16 @@ void Vcd::close_scope() {
 }
 
 Vcd::Lane* Vcd::find_lane(std::uint32_t pe, arch::Engine engine, std::uint32_t channel) {
-  const std::size_t first = first_lanes_.at(pe);
-  if (first == kNone) return nullptr;
-  const arch::DmaConfig& dma = topology_.pe.dma;
-  assert(channel < (engine == arch::Engine::dma_rd   ? dma.read_channels
-                    : engine == arch::Engine::dma_wr ? dma.write_channels
+  if (pe >= lanes_of_pe_.size()) return nullptr;  // beyond those that are shown
+  const PeLanes& lanes = lanes_of_pe_[pe];
+  if (lanes.first == kNone) return nullptr;
+  assert(channel < (engine == arch::Engine::dma_rd   ? lanes.read_channels
+                    : engine == arch::Engine::dma_wr ? lanes.write_channels
                                                      : 1));
   std::size_t offset = static_cast<std::size_t>(engine);
-  if (engine > arch::Engine::dma_rd) offset += dma.read_channels - std::size_t{1};
-  if (engine > arch::Engine::dma_wr) offset += dma.write_channels - std::size_t{1};
-  return &lanes_.at(first + offset + channel);
+  if (engine > arch::Engine::dma_rd) offset += lanes.read_channels - std::size_t{1};
+  if (engine > arch::Engine::dma_wr) offset += lanes.write_channels - std::size_t{1};
+  return &lanes_.at(lanes.first + offset + channel);
 }
 
 void Vcd::record(const StageRecord& record) {
@@ -231,9 +270,10 @@ void Vcd::record(const StageRecord& record) {
   }
   const bool reads = record.stage == arch::StageKind::dma_read;
   if (reads || record.stage == arch::StageKind::dma_write) {
-    const Memory& memory = memories_[cube_of(record.pe)];
-    const VariableIndex counter = reads ? memory.reading : memory.writing;
-    if (counter == kNone) return;
+    if (record.pe >= lanes_of_pe_.size()) return;
+    const std::size_t memory = lanes_of_pe_[record.pe].memory;
+    if (memory == kNone) return;
+    const VariableIndex counter = reads ? memories_[memory].reading : memories_[memory].writing;
     add(counter, 1);
     ends_.push({record.done, kNone, counter});
   }
@@ -277,6 +317,7 @@ void Vcd::end_stage(Lane& lane) {
 }
 
 void Vcd::advance(Picoseconds time) {
+  if (!declared_) declare_pes();
   while (!ends_.empty() && ends_.top().time <= time) {
     const PendingEnd end = ends_.top();
     ends_.pop();

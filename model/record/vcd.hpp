@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "model/arch/config.hpp"
 #include "model/record/output_file.hpp"
+#include "model/record/pe_scope.hpp"
 #include "model/record/record.hpp"
 
 namespace kernbench::record {
@@ -20,8 +20,8 @@ namespace kernbench::record {
 ///
 /// Scopes peN.cpu, peN.scheduler, peN.dma_rd (dma_rd1 ..), peN.dma_wr, peN.tcm, peN.gemm, peN.math,
 /// with several PEs in the design peN.ipcq, and hbm, which counts the accesses of all PEs of its
-/// cube. With several cubes these lie in scopes sipN.cubeN. docs/timing.md has the table of their
-/// variables.
+/// cube. With several cubes these lie in scopes sipN.cubeN; PEs that are added one by one have
+/// names of their own. docs/timing.md has the table of their variables.
 ///
 /// `seq` counts the stages (stalls, waits) of its scope: one that starts in the very instant in
 /// which the one before ends changes seq while busy stays 1. Of several changes in one instant only
@@ -34,7 +34,12 @@ class Vcd : public OrderedSink {
   /// `topology`: of the design. `shown`: the numbers of the PEs that get a scope; that of a cube's
   /// hbm is there if one of its PEs is. Throws InputError if the file cannot be opened.
   Vcd(const std::string& path, const arch::TopologyConfig& topology,
-      std::vector<std::uint32_t> shown);
+      const std::vector<std::uint32_t>& shown);
+  /// Without a PE; throws as the other.
+  explicit Vcd(const std::string& path);
+
+  /// Every PE that is recorded, before the first record. Scopes of one parent follow each other.
+  void add_pe(PeScope pe) { pes_.push_back(std::move(pe)); }
 
   void record(const StageRecord& record) override;
   void inflight(const InflightChange& change) override;
@@ -71,15 +76,22 @@ class Vcd : public OrderedSink {
     friend bool operator>(const PendingEnd& x, const PendingEnd& y) { return x.time > y.time; }
   };
 
-  /// DMA stages of a cube's PEs that are under way.
+  /// DMA stages under way of the PEs with this memory.
   struct Memory {
     VariableIndex reading = kNone, writing = kNone;
   };
+  /// What is declared for a PE.
+  struct PeLanes {
+    std::size_t first = kNone;  // its lanes are in the order of Engine; kNone: not shown
+    std::size_t memory = kNone;
+    std::uint32_t read_channels = 1, write_channels = 1;
+  };
 
-  void declare_pe(std::uint32_t pe);
-  /// That of the PE's cube.
-  void declare_memory(std::uint32_t pe);
-  std::uint32_t cube_of(std::uint32_t pe) const { return pe / topology_.pes_per_cube; }
+  /// The definitions, written with the first record.
+  void declare_pes();
+  void declare_pe(const PeScope& pe);
+  Memory declare_memory(const PeScope& pe);
+  PeLanes& lanes_of(const PeScope& pe);
   void declare_lane(arch::Engine engine, std::uint32_t channel);
   void declare_tile(Lane& lane);
   VariableIndex declare(std::string_view name, unsigned width, std::int64_t initial);
@@ -102,18 +114,19 @@ class Vcd : public OrderedSink {
   void write_value(Variable& variable);
 
   OutputFile file_;
-  const arch::TopologyConfig topology_;
+  std::vector<PeScope> pes_;
   std::map<std::string_view, std::int64_t> op_codes_, operand_codes_;
   std::vector<Variable> variables_;
-  std::vector<std::string> scopes_;       // open: where declarations go
-  std::vector<std::size_t> first_lanes_;  // by PE; kNone: not shown
-  std::vector<Lane> lanes_;               // of a PE: in the order of Engine
-  std::vector<Memory> memories_;          // by cube
+  std::vector<std::string> scopes_;   // open: where declarations go
+  std::vector<PeLanes> lanes_of_pe_;  // by number
+  std::vector<Lane> lanes_;
+  std::vector<Memory> memories_;
 
   std::priority_queue<PendingEnd, std::vector<PendingEnd>, std::greater<>> ends_;
   std::vector<VariableIndex> touched_;
   Picoseconds now_ = 0;
   Picoseconds written_time_ = 0;
+  bool declared_ = false;
   bool initial_written_ = false;
 };
 

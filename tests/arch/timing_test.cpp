@@ -13,6 +13,11 @@ namespace {
 
 using command::OpKind;
 
+TEST(Nanoseconds, AreExact) {
+  EXPECT_EQ(nanoseconds(0), "0.000");
+  EXPECT_EQ(nanoseconds(1234005), "1234.005");
+}
+
 // ---- gemm models --------------------------------------------------------------------------------
 
 GemmConfig systolic(GemmModel model, std::uint64_t rows, std::uint64_t cols) {

@@ -27,10 +27,11 @@ cubes_per_sip: 3
 pes_per_cube: 5
 pe:
   clock_ghz: 1.2
+  watchdog_ns: 2500.5
   pe_cost_model: {fixed_cycles: 32, cycles_per_byte: 0.25, max_composite_logical_bytes: 512}
   cpu: {cmd_queue_depth: 9, launch_ns: 12.5}
   scheduler: {rw_policy: drain_all, rw_match: handle_id, tile_buffers: 2, max_inflight_composites: 5, math_head_from_hbm: true}
-  dma: {read_channels: 2, write_channels: 3, setup_cycles: 7, burst_bytes: 256, max_outstanding_bytes: 1000}
+  dma: {port: lt, read_channels: 2, write_channels: 3, setup_cycles: 7, burst_bytes: 256, max_outstanding_bytes: 1000, bus_bytes: 64}
   tcm: {bytes: 2097152, bytes_per_cycle: 64, scratch_bytes: 65536}
   gemm: {model: systolic_os, block_m: 4, block_k: 5, block_n: 6, rows: 32, cols: 33, fill_cycles: 11, tile_m: 12, tile_k: 13, tile_n: 14}
   math: {lanes: 128, fixed_cycles: 3, op_rate: {rsum: 2, gelu: 0.125}}
@@ -39,6 +40,7 @@ hbm: {gbps: 819.2, latency_ns: 0.5, efficiency: 0.9, bytes: 1048576, map: interl
 noc: {cols: 3, rows: 6, bytes_per_cycle: 32, hop_cycles: 2, niu_cycles: 7}
 d2d: {gbps: 64.5, latency_ns: 2.5}
 sip_link: {gbps: 12.5, latency_ns: 300}
+check_protocol: true
 )";
 
 using Sets = std::vector<std::string>;
@@ -64,6 +66,7 @@ TEST(TopologyFile, EachKeyReachesItsField) {
   EXPECT_EQ(config.cubes_per_sip, 3u);
   EXPECT_EQ(config.pes_per_cube, 5u);
   const PeConfig& pe = config.pe;
+  EXPECT_EQ(pe.watchdog_ns, Rational(5001, 2));
   EXPECT_EQ(pe.pe_cost_model.fixed_cycles, 32u);
   EXPECT_EQ(pe.pe_cost_model.cycles_per_byte, Rational(1, 4));
   EXPECT_EQ(pe.pe_cost_model.max_composite_logical_bytes, 512u);
@@ -73,11 +76,13 @@ TEST(TopologyFile, EachKeyReachesItsField) {
   EXPECT_TRUE(pe.scheduler.math_head_from_hbm);
   EXPECT_EQ(pe.scheduler.tile_buffers, 2u);
   EXPECT_EQ(pe.scheduler.max_inflight_composites, 5u);
+  EXPECT_EQ(pe.dma.port, DmaPort::lt);
   EXPECT_EQ(pe.dma.read_channels, 2u);
   EXPECT_EQ(pe.dma.write_channels, 3u);
   EXPECT_EQ(pe.dma.setup_cycles, 7u);
   EXPECT_EQ(pe.dma.burst_bytes, 256u);
   EXPECT_EQ(pe.dma.max_outstanding_bytes, 1000u);
+  EXPECT_EQ(pe.dma.bus_bytes, 64u);
   EXPECT_EQ(pe.tcm.bytes, 2097152u);
   EXPECT_EQ(pe.tcm.bytes_per_cycle, 64u);
   EXPECT_EQ(pe.tcm.scratch_bytes, 65536u);
@@ -114,6 +119,7 @@ TEST(TopologyFile, EachKeyReachesItsField) {
   EXPECT_EQ(config.noc.bytes_per_cycle, 32u);
   EXPECT_EQ(config.noc.hop_cycles, 2u);
   EXPECT_EQ(config.noc.niu_cycles, 7u);
+  EXPECT_TRUE(config.check_protocol);
   const std::vector<std::string> different = differences(config, TopologyConfig());
   for (const TopologyKey& key : topology_keys()) {
     if (is_op_rate(key)) continue;
@@ -163,6 +169,7 @@ cubes_per_sip: 1
 pes_per_cube: 1
 pe:
   clock_ghz: 1
+  watchdog_ns: 0
   pe_cost_model:
     fixed_cycles: 40
     cycles_per_byte: 0.0625
@@ -177,11 +184,13 @@ pe:
     max_inflight_composites: 4
     math_head_from_hbm: false
   dma:
+    port: at
     read_channels: 1
     write_channels: 1
     setup_cycles: 16
     burst_bytes: 4096
     max_outstanding_bytes: 32768
+    bus_bytes: 32
   tcm:
     bytes: 1048576
     bytes_per_cycle: 512
@@ -227,6 +236,7 @@ d2d:
 sip_link:
   gbps: 100
   latency_ns: 500
+check_protocol: false
 )";
 
 TEST(TopologyFile, OnlyNameIsRequired) {

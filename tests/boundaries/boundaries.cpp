@@ -27,10 +27,19 @@ const std::vector<Folder>& folders() {
       {"model/record", false, false, {"model/arch", "tlm_if/command"}},
       {"tlm_if", true, false, {"model/arch", "tlm_if/command"}},
       {"model", true, false, {"tlm_if", "model/arch", "model/record", "tlm_if/command"}},
+      {"runtime/launch",
+       false,
+       true,
+       {"kernels", "tl", "model/arch", "model/record", "tlm_if/command"}},
+      {"tlc",
+       false,
+       true,
+       {"runtime/launch", "kernels", "tl", "model/arch", "model/record", "tlm_if/command"}},
       {"runtime",
        true,
        true,
-       {"kernels", "tl", "tlm_if", "model", "model/arch", "model/record", "tlm_if/command"}},
+       {"runtime/launch", "kernels", "tl", "tlm_if", "model", "model/arch", "model/record",
+        "tlm_if/command"}},
   };
   return kFolders;
 }
@@ -94,6 +103,7 @@ class FileCheck {
       ++line_;
       check_include(line);
       if (!folder_.recipes) check_recipes(line);
+      check_simulation(line);
     }
   }
 
@@ -127,6 +137,16 @@ class FileCheck {
     }
   }
 
+  // They belong to the integrator's program.
+  void check_simulation(const std::string& line) {
+    for (const std::string function : {"sc_set_time_resolution(", "sc_set_default_time_unit(",
+                                       "sc_stop(", "sc_set_stop_mode("}) {
+      const std::size_t at = line.find(function);
+      if (at == std::string::npos || line.find("//") < at) continue;
+      report("a library does not call " + function + ")");
+    }
+  }
+
   void report(const std::string& what) {
     broken_.push_back(file_ + ":" + std::to_string(line_) + ": " + what);
   }
@@ -144,7 +164,7 @@ class FileCheck {
 std::vector<std::string> broken_boundaries(const std::filesystem::path& root,
                                            const std::vector<std::string>& recipes) {
   std::vector<std::string> broken;
-  for (const std::string top : {"tlm_if", "tl", "kernels", "model", "runtime"}) {
+  for (const std::string top : {"tlm_if", "tl", "kernels", "model", "runtime", "tlc"}) {
     if (!std::filesystem::exists(root / top)) continue;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / top)) {
       const std::string extension = entry.path().extension().string();

@@ -54,6 +54,7 @@ TEST(BoundariesOfThisRepository, sources_keep_to_their_folders) {
 TEST(BoundariesOfThisRepository, libraries_link_what_their_folder_may_include) {
   const std::string links = read_file(KERNBENCH_LINKS_FILE);
   EXPECT_THAT(links, HasSubstr("model: KernBench::"));
+  EXPECT_THAT(links, HasSubstr("tlc: KernBench::"));
   EXPECT_THAT(broken_links(links), IsEmpty());
 }
 
@@ -66,6 +67,22 @@ TEST_F(Boundaries, sound_tree_is_accepted) {
 TEST_F(Boundaries, tl_includes_no_systemc) {
   add("tl/a.cpp", "\n#include <systemc>\n");
   EXPECT_THAT(broken(), ElementsAre("tl/a.cpp:2: tl is free of SystemC, but includes <systemc>"));
+}
+
+TEST_F(Boundaries, what_compiles_for_a_launch_has_no_systemc) {
+  add("runtime/sound.hpp", "#pragma once\n");
+  add("runtime/launch/sound.hpp", "#pragma once\n");
+  add("runtime/a.cpp", "#include \"runtime/launch/sound.hpp\"\n");
+  add("runtime/launch/a.cpp", "#include <systemc>\n#include \"runtime/sound.hpp\"\n");
+  add("tlc/a.cpp", "#include \"model/sound.hpp\"\n");
+  EXPECT_THAT(
+      broken(),
+      ElementsAre("runtime/launch/a.cpp:1: runtime/launch is free of SystemC, but includes "
+                  "<systemc>",
+                  "runtime/launch/a.cpp:2: runtime/launch may include kernels, tl, "
+                  "model/arch, model/record, tlm_if/command, but includes runtime/sound.hpp",
+                  "tlc/a.cpp:1: tlc may include runtime/launch, kernels, tl, model/arch, "
+                  "model/record, tlm_if/command, but includes model/sound.hpp"));
 }
 
 TEST_F(Boundaries, every_spelling_of_systemc_is_seen) {
@@ -119,6 +136,14 @@ TEST_F(Boundaries, model_names_no_recipe) {
               ElementsAre("model/a.cpp:1: the model knows no recipe, but names softmax_merge",
                           "tlm_if/command/a.cpp:1: the model knows no recipe, but names "
                           "state_merge"));
+}
+
+TEST_F(Boundaries, libraries_leave_resolution_and_stop_to_the_user) {
+  add("model/a.cpp", "// unlike sc_stop()\nsc_core::sc_set_time_resolution(1, sc_core::SC_FS);\n");
+  add("tlm_if/a.hpp", "inline void f() { sc_core::sc_stop(); }  // done\n");
+  EXPECT_THAT(broken(), ElementsAre("model/a.cpp:2: a library does not call "
+                                    "sc_set_time_resolution()",
+                                    "tlm_if/a.hpp:1: a library does not call sc_stop()"));
 }
 
 TEST(BoundaryLinks, model_does_not_link_tl) {

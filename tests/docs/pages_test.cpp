@@ -29,10 +29,15 @@ using Lines = std::vector<std::string>;
 
 const fs::path kRoot = KERNBENCH_SOURCE_DIR;
 const fs::path kFigures = kRoot / "docs/figures";
-const std::map<std::string, std::string> kPrograms{
-    {"single_pe", KERNBENCH_SINGLE_PE}, {"own_pe", KERNBENCH_OWN_PE},
-    {"cosine_pe", KERNBENCH_COSINE_PE}, {"two_pes", KERNBENCH_TWO_PES},
-    {"cube_8pe", KERNBENCH_CUBE_8PE},   {"llama70b_4sip", KERNBENCH_4SIP}};
+const std::map<std::string, std::string> kPrograms{{"tlc", KERNBENCH_TLC},
+                                                   {"single_pe", KERNBENCH_SINGLE_PE},
+                                                   {"own_pe", KERNBENCH_OWN_PE},
+                                                   {"cosine_pe", KERNBENCH_COSINE_PE},
+                                                   {"two_pes", KERNBENCH_TWO_PES},
+                                                   {"cube_8pe", KERNBENCH_CUBE_8PE},
+                                                   {"llama70b_4sip", KERNBENCH_4SIP},
+                                                   {"host_cpu", KERNBENCH_HOST_CPU},
+                                                   {"binding", KERNBENCH_BINDING}};
 
 Lines lines_of(const std::string& text) {
   Lines lines;
@@ -109,18 +114,21 @@ Lines without_trailing_space(Lines lines) {
 // Code of these pages is part of an example, which is compiled and run.
 TEST(Pages, CodeStandsInTheExamples) {
   std::vector<Lines> sources;
-  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "examples")) {
-    if (entry.is_regular_file()) sources.push_back(lines_of(text_of(entry.path())));
+  for (const char* folder : {"examples", "tests/package/consumer"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
+      if (entry.is_regular_file()) sources.push_back(lines_of(text_of(entry.path())));
+    }
   }
   const std::set<std::string> languages{"cpp", "cmake", "yaml"};
-  for (const char* name : {"README.md", "docs/writing_a_kernel.md", "docs/writing_a_recipe.md"}) {
+  for (const char* name : {"README.md", "docs/writing_a_kernel.md", "docs/writing_a_recipe.md",
+                           "docs/package.md", "docs/host_port.md", "docs/cosim.md"}) {
     std::size_t checked = 0;
     for (const Block& block : blocks_of(kRoot / name)) {
       if (languages.count(block.language) == 0) continue;
       ++checked;
       EXPECT_TRUE(std::any_of(sources.begin(), sources.end(),
                               [&](const Lines& source) { return contains(source, block.lines); }))
-          << name << ": no file of examples/ has\n"
+          << name << ": no file of the examples has\n"
           << testing::PrintToString(block.lines);
     }
     EXPECT_GT(checked, 0u) << name;
@@ -131,6 +139,8 @@ TEST(Pages, CodeStandsInTheExamples) {
 TEST(Pages, CommandsPrintWhatIsShown) {
   std::size_t checked = 0;
   for (const fs::path& page : pages()) {
+    const TemporaryFolder folder;  // for the files that its commands write
+    fs::current_path(folder.path());
     for (const Block& block : blocks_of(page)) {
       if (block.language != "console") continue;
       for (std::size_t i = 0; i < block.lines.size();) {

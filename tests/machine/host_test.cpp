@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/safetensors.hpp"
+#include "runtime/launch/safetensors.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/machine_bench.hpp"
 #include "tests/support/temporary_folder.hpp"

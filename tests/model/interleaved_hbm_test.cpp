@@ -17,6 +17,7 @@
 #include "model/record/op_log.hpp"
 #include "tests/model/raw_commands.hpp"
 #include "tests/support/in_child.hpp"
+#include "tests/support/requester.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace kernbench::test {
@@ -27,7 +28,6 @@ using command::Index;
 using command::Shape;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 using Bytes = std::vector<std::uint8_t>;
 
@@ -49,9 +49,14 @@ arch::TopologyConfig cube() {
 // The NoC and the stack of cube number 1, so that PE numbers are not those in the cube.
 struct Stack {
   static constexpr std::uint32_t kCube = 1;
+  // A violation is an error, hence an exception here.
+  static arch::TopologyConfig monitored(arch::TopologyConfig config) {
+    config.check_protocol = true;
+    return config;
+  }
 
   explicit Stack(const arch::TopologyConfig& config, bool data = false)
-      : topology(config),
+      : topology(monitored(config)),
         noc("noc",
             arch::Network::mesh(config.noc, config.pe.clock_ghz, config.pes_per_cube,
                                 config.hbm.channels),
@@ -61,14 +66,13 @@ struct Stack {
               return packet.to == Packet::To::channel ? ends.channel(packet.index)
                                                       : ends.memory(packet.index - first);
             }),
-        hbm("hbm", config, kCube, noc, data, true) {}
+        hbm("hbm", topology, kCube, noc, data) {}
 
   // Of any run: nothing is left, nothing is busy for longer than the run, what goes into a link
-  // comes out of it, and the protocol has been kept.
+  // comes out of it.
   void check(std::uint64_t end_ps) const {
     EXPECT_TRUE(hbm.idle());
     EXPECT_TRUE(noc.idle());
-    EXPECT_THAT(hbm.violations(), IsEmpty());
     for (const LinkStatistics& link : noc.links()) {
       EXPECT_LE(link.busy_ps, end_ps) << link.name;
       EXPECT_EQ(link.bytes_in, link.bytes_out) << link.name;
@@ -89,108 +93,6 @@ struct Stack {
   const arch::TopologyConfig topology;
   Fabric noc;
   InterleavedHbm hbm;
-};
-
-struct Access {
-  std::uint64_t at_ps;  // not before
-  bool write;
-  Address addr;
-  std::uint32_t bytes;
-  Bytes data = {};  // of a write; of a read what came
-  std::uint64_t accepted_ps = 0, done_ps = 0;
-  tlm::tlm_response_status status = tlm::TLM_INCOMPLETE_RESPONSE;
-};
-
-// An initiator of the base protocol with a list of accesses, sent in order, each as soon as the
-// last is accepted and none on the same bytes is outstanding.
-class Requester : public sc_core::sc_module,
-                  private tlm::tlm_bw_transport_if<>,
-                  private tlm::tlm_mm_interface {
- public:
-  tlm::tlm_initiator_socket<32> memory{"memory"};
-  std::deque<Access> accesses;
-  sc_core::sc_time annotated = sc_core::SC_ZERO_TIME;  // to each BEGIN_REQ
-  std::size_t freed = 0;
-
-  explicit Requester(const sc_core::sc_module_name& name) : sc_module(name) {
-    KERNBENCH_HAS_PROCESS(Requester);
-    SC_METHOD(run);
-    sensitive << go_event_;
-    memory.bind(*this);
-  }
-
- private:
-  struct Payload : tlm::tlm_generic_payload {
-    Access* access = nullptr;
-  };
-
-  void run() {
-    for (Payload* payload : std::exchange(end_resp_, {})) {
-      tlm::tlm_phase phase = tlm::END_RESP;
-      sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
-      memory->nb_transport_fw(*payload, phase, delay);
-      payload->release();
-    }
-    if (at_socket_ || sent_ == accesses.size()) return;
-    Access& access = accesses[sent_];
-    if (access.at_ps > time_.now()) {
-      go_event_.notify(time_.to_sc_time(access.at_ps - time_.now()));
-      return;
-    }
-    const auto overlaps = [&](const Access* other) {
-      return access.addr < other->addr + other->bytes && other->addr < access.addr + access.bytes;
-    };
-    if (std::any_of(outstanding_.begin(), outstanding_.end(), overlaps)) return;
-    send(access);
-  }
-
-  void send(Access& access) {
-    ++sent_;
-    at_socket_ = true;
-    outstanding_.push_back(&access);
-    payloads_.push_back(std::make_unique<Payload>());
-    Payload& payload = *payloads_.back();
-    payload.access = &access;
-    payload.set_mm(this);
-    payload.acquire();
-    access.data.resize(access.bytes);
-    payload.set_command(access.write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
-    payload.set_address(access.addr);
-    payload.set_data_ptr(access.data.data());
-    payload.set_data_length(access.bytes);
-    payload.set_streaming_width(access.bytes);
-    tlm::tlm_phase phase = tlm::BEGIN_REQ;
-    sc_core::sc_time delay = annotated;
-    EXPECT_EQ(memory->nb_transport_fw(payload, phase, delay), tlm::TLM_ACCEPTED);
-  }
-
-  tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& generic, tlm::tlm_phase& phase,
-                                     sc_core::sc_time& delay) override {
-    EXPECT_EQ(delay, sc_core::SC_ZERO_TIME);
-    auto& payload = static_cast<Payload&>(generic);
-    Access& access = *payload.access;
-    if (phase == tlm::END_REQ) {
-      access.accepted_ps = time_.now();
-      at_socket_ = false;
-    } else {
-      access.done_ps = time_.now();
-      access.status = payload.get_response_status();
-      outstanding_.erase(std::find(outstanding_.begin(), outstanding_.end(), &access));
-      end_resp_.push_back(&payload);
-    }
-    go_event_.notify(sc_core::SC_ZERO_TIME);
-    return tlm::TLM_ACCEPTED;
-  }
-  void invalidate_direct_mem_ptr(sc_dt::uint64, sc_dt::uint64) override {}
-  void free(tlm::tlm_generic_payload*) override { ++freed; }
-
-  const TimeBase time_;
-  std::size_t sent_ = 0;
-  bool at_socket_ = false;
-  std::vector<Access*> outstanding_;
-  std::vector<Payload*> end_resp_;
-  std::vector<std::unique_ptr<Payload>> payloads_;
-  sc_core::sc_event go_event_;
 };
 
 // A requester at every port. `order` is that of their creation, before the stack if `early`.

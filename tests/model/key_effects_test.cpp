@@ -180,6 +180,8 @@ std::map<std::string, Probe> probes() {
        {kMore, load(65536), {"pe.dma.burst_bytes=2048", "pe.dma.max_outstanding_bytes=4096"}}},
       {"pe.dma.max_outstanding_bytes",
        {kLess, load(65536), {"pe.dma.burst_bytes=1024", "pe.dma.max_outstanding_bytes=4096"}}},
+      {"pe.dma.bus_bytes", {Larger::changes_nothing, one_gemm()}},
+      {"pe.watchdog_ns", {Larger::changes_nothing, one_gemm(), {"pe.watchdog_ns=1000"}}},
       {"pe.cpu.launch_ns", {kMore, one_gemm(), {"pe.cpu.launch_ns=500"}}},
       {"pe.ipcq.channels", {Larger::changes_nothing, one_gemm()}},
       {"pe.tcm.bytes", {Larger::changes_nothing, one_gemm(), {"pe.tcm.bytes=2097152"}}},
@@ -345,6 +347,7 @@ std::map<std::string, Run> choice_probes() {
   return {{"pe.scheduler.rw_policy", conflict_beside_a_long_gemm()},
           {"pe.scheduler.rw_match", chained_composites()},
           {"pe.scheduler.math_head_from_hbm", streamed_head()},  // refused without
+          {"pe.dma.port", one_gemm()},
           {"pe.gemm.model", one_gemm()}};
 }
 
@@ -352,7 +355,8 @@ TEST(KeyEffects, EveryChoiceShowsInTheOpLog) {
   auto left = choice_probes();
   for (const arch::TopologyKey& key : arch::topology_keys()) {
     if (key.number || key.path == "name") continue;
-    if (key.path == "hbm.map") continue;  // how PEs share: needs several
+    if (key.path == "hbm.map") continue;         // how PEs share: needs several
+    if (key.path == "check_protocol") continue;  // CheckProtocol tests: shows in no op log
     const auto found = left.find(key.path);
     ASSERT_NE(found, left.end()) << key.path << ": no probe shows what this key does";
     std::map<std::string, std::string> value_of;  // by op log

@@ -10,6 +10,7 @@
 #include "model/record/op_log.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/kernel_bench.hpp"
+#include "tests/support/monitored.hpp"
 #include "tlm_if/command/error.hpp"
 
 namespace kernbench {
@@ -59,7 +60,7 @@ std::string footprint(const test::Settings& settings, std::uint64_t loop_ps = 0)
     recorder.add_sink(op_log);
     EmbeddedHbm hbm("hbm", topology.hbm, 1, false);
     Pe pe("pe0", topology.pe, 0);
-    pe.memory.bind(hbm.port(0));
+    const auto monitor = test::bind_monitored(pe.memory, hbm.port(0));
     pe.set_recorder(&recorder);
     const auto launched = test::launch(topology, "gqa_decode", settings);
     pe.set_kernel([&](command::CommandSink& sink) { launched.issue(sink); });

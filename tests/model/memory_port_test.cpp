@@ -15,6 +15,7 @@
 #include "model/embedded_hbm.hpp"
 #include "model/pe.hpp"
 #include "tests/support/in_child.hpp"
+#include "tests/support/monitored.hpp"
 #include "tests/support/scripted_memory.hpp"
 #include "tlm_if/base_protocol_monitor.hpp"
 
@@ -634,14 +635,16 @@ TEST(MemoryPort, GrantsByArrivalThenReadsThenChannel) {
 
 // Two PEs that each load one burst at the same time. `finish` hears of each that has its bytes.
 void load_at_once(const std::vector<std::uint32_t>& creation_order,
-                  const std::function<void(Pe& pe)>& bind,
+                  const std::function<tlm::tlm_target_socket<32>&(Pe& pe)>& memory_of,
                   const std::function<void(std::uint32_t pe)>& finish) {
   const TensorHandle source = handle(0, Shape::vector(64), Space::hbm);
   const TensorHandle target = handle(kTcmBase, Shape::vector(64), Space::tcm);
   std::list<Pe> pes;
+  std::list<std::unique_ptr<BaseProtocolMonitor>> monitors;
   for (const std::uint32_t index : creation_order) {
     Pe& pe = pes.emplace_back(("pe" + std::to_string(index)).c_str(), small_bursts(), index);
-    bind(pe);
+    monitors.push_back(
+        test::bind_monitored(pe.memory, memory_of(pe), "monitor" + std::to_string(index)));
     pe.set_kernel([&, index](command::CommandSink& sink) {
       sink.issue(command::DmaReadCmd{source, target});
       sink.wait({target.range()});
@@ -660,7 +663,7 @@ TEST(MemoryPort, PortsOfOneInstantSendInPeOrder) {
       std::list<ScriptedMemory> memories;
       load_at_once(
           {first, 1 - first},
-          [&](Pe& pe) {
+          [&](Pe& pe) -> tlm::tlm_target_socket<32>& {
             const std::string number = std::to_string(pe.index());
             ScriptedMemory& memory = memories.emplace_back(("memory" + number).c_str(),
                                                            command::ByteRange{0, kMemoryBytes},
@@ -670,7 +673,7 @@ TEST(MemoryPort, PortsOfOneInstantSendInPeOrder) {
                                                              behaviour.accept_ps = kNs;
                                                              return behaviour;
                                                            });
-            pe.memory.bind(memory.socket);
+            return memory.socket;
           },
           [](std::uint32_t) {});
       return order;
@@ -687,7 +690,10 @@ TEST(MemoryPort, EmbeddedMemoryServesAnInstantInPortOrder) {
       std::string order;
       EmbeddedHbm hbm("hbm", arch::HbmConfig(), 2, false);
       load_at_once(
-          {0, 1}, [&](Pe& pe) { pe.memory.bind(hbm.port(crossed ? 1 - pe.index() : pe.index())); },
+          {0, 1},
+          [&](Pe& pe) -> tlm::tlm_target_socket<32>& {
+            return hbm.port(crossed ? 1 - pe.index() : pe.index());
+          },
           [&](std::uint32_t pe) { order += std::to_string(pe); });
       return order;
     });

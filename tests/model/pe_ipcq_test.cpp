@@ -19,6 +19,7 @@
 #include "tests/model/raw_commands.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/ipcq_bench.hpp"
+#include "tests/support/monitored.hpp"
 #include "tests/support/sc_trace_reader.hpp"
 #include "tests/support/slice_of.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -129,8 +130,10 @@ TEST(PeIpcq, PointToPointOverAMesh) {
   Fabric noc("noc", network, 0, [](const Packet& packet) { return packet.index; });
   EmbeddedHbm hbm("hbm", topology.hbm, 2, false);
   Pe sender("pe0", topology.pe, 0), receiver("pe1", topology.pe, 1);
+  std::vector<std::unique_ptr<BaseProtocolMonitor>> monitors;
   for (Pe* pe : {&sender, &receiver}) {
-    pe->memory.bind(hbm.port(pe->index()));
+    monitors.push_back(bind_monitored(pe->memory, hbm.port(pe->index()),
+                                      "monitor" + std::to_string(pe->index())));
     pe->ipcq_out.bind(noc.in(pe->index()));
     noc.out(pe->index()).bind(pe->ipcq_in);
   }
@@ -633,8 +636,8 @@ TEST(PeIpcqReports, ANetworkThatDoesNotKeepTheOrder) {
   EmbeddedHbm hbm("hbm", topology.hbm, 2, false);
   Swap swap("swap");
   Pe sender("pe0", topology.pe, 0), receiver("pe1", topology.pe, 1);
-  sender.memory.bind(hbm.port(0));
-  receiver.memory.bind(hbm.port(1));
+  const auto sender_monitor = bind_monitored(sender.memory, hbm.port(0), "monitor0");
+  const auto receiver_monitor = bind_monitored(receiver.memory, hbm.port(1), "monitor1");
   sender.ipcq_out.bind(swap.in);
   swap.out.bind(receiver.ipcq_in);
   receiver.ipcq_out.bind(sender.ipcq_in);

@@ -150,6 +150,8 @@ TEST(PeLaunch, NothingFollowsAFailure) {
     sc_core::sc_start();
     EXPECT_TRUE(pes[0]->cpu.failure());
     EXPECT_FALSE(pes[0]->idle());
+    EXPECT_TRUE(pes[0]->ended());
+    EXPECT_THAT(pes[0]->waiting(), ElementsAre("pe0: kernel has thrown: no"));
   };
   run_pes(launching_in(0), {[](CommandSink&) { throw InputError("no"); }}, options);
   EXPECT_FALSE(ran);

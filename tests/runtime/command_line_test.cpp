@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/catalogue.hpp"
-#include "runtime/inputs.hpp"
-#include "runtime/launch.hpp"
+#include "runtime/launch/inputs.hpp"
+#include "runtime/launch/launch.hpp"
 #include "tests/support/op_log_reader.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/vcd_reader.hpp"
@@ -86,7 +86,7 @@ TEST(Summary, HasTheKeysOfTheContractInOrder) {
   EXPECT_THAT(keys(summary),
               ElementsAre("schema", "kernel", "params", "topology", "sim_time_ps", "commands",
                           "logical_bytes", "dispatch_cycles", "dispatch_cycles_per_tile", "engines",
-                          "stalls", "regions", "hbm", "numerics", "tcm", "host"));
+                          "stalls", "regions", "hbm", "dma_port", "numerics", "tcm", "host"));
   EXPECT_THAT(keys(summary["params"]),
               ElementsAre("variant", "g", "d", "s_kv", "tile", "t_q", "kv_heads", "dtype", "stats",
                           "kv", "c", "p", "merge"));
@@ -99,6 +99,11 @@ TEST(Summary, HasTheKeysOfTheContractInOrder) {
   EXPECT_THAT(keys(summary["regions"]), ElementsAre("loop"));
   EXPECT_THAT(keys(summary["regions"]["loop"]), ElementsAre("start_ps", "end_ps"));
   EXPECT_THAT(keys(summary["hbm"]), ElementsAre("read_bytes", "write_bytes"));
+  EXPECT_THAT(keys(summary["dma_port"]), ElementsAre("read", "write"));
+  for (const auto& direction : summary["dma_port"]) {
+    EXPECT_THAT(keys(direction), ElementsAre("bursts", "bytes", "bus_bytes",
+                                             "max_outstanding_bytes", "accept_wait_ps"));
+  }
   EXPECT_THAT(keys(summary["numerics"]),
               ElementsAre("compared_with", "max_abs_err", "rms_rel_err", "tolerance", "pass"));
   EXPECT_THAT(keys(summary["tcm"]), ElementsAre("scratch_peak_bytes"));
@@ -158,6 +163,18 @@ TEST(Summary, FiguresOfDecodeOpt2) {
   EXPECT_EQ(s["stalls"]["queue_ps"], 0);
   EXPECT_EQ(s["hbm"]["read_bytes"], 2048 + 8 * 16384);
   EXPECT_EQ(s["hbm"]["write_bytes"], 2048);
+  // In bursts of 4096: each is accepted at the end of its service of 32 ns and answered 100 ns
+  // later, so that four are outstanding.
+  const json &reads = s["dma_port"]["read"], &writes = s["dma_port"]["write"];
+  EXPECT_EQ(reads["bursts"], 1 + 8 * 4);
+  EXPECT_EQ(reads["bytes"], 2048 + 8 * 16384);
+  EXPECT_EQ(reads["bus_bytes"], 2048 + 8 * 16384);
+  EXPECT_EQ(reads["max_outstanding_bytes"], 4 * 4096);
+  EXPECT_EQ(reads["accept_wait_ps"], 16000 + 8 * 128000);
+  EXPECT_EQ(writes["bursts"], 1);
+  EXPECT_EQ(writes["bytes"], 2048);
+  EXPECT_EQ(writes["max_outstanding_bytes"], 2048);
+  EXPECT_EQ(writes["accept_wait_ps"], 16000);
   EXPECT_EQ(s["tcm"]["scratch_peak_bytes"], 10368);
 
   // The table is about the loop: without q, fills, div_bcast and store. 1152 of 2177.375 ns.
@@ -832,6 +849,30 @@ TEST(Failures, AReportOfTheModelIsOneLine) {
   EXPECT_THAT(outcome.first_error(), HasSubstr("/kernbench/"));
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   EXPECT_THAT(folder.names(), IsEmpty());
+}
+
+// With check_protocol a memory that the port can live with fails the run as well.
+TEST(Failures, AViolationOfTheProtocolIsOneLine) {
+  EXPECT_EQ(odd_pe({"hasty", "run", "right"}).exit_code, 0);
+  const Outcome outcome = odd_pe({"hasty", "run", "right", "--set", "check_protocol=true"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.first_error(),
+              AllOf(StartsWith("odd_pe: the simulation failed at "),
+                    HasSubstr("/kernbench/monitor/violation: odd_pe.monitor: 15.2.4: END_REQ of a "
+                              "request that has been accepted: read of 16 bytes at 0x0")));
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+}
+
+// `lt` is what a loosely timed memory is called by without an adapter; a silent one is found out.
+TEST(Failures, APortThatBlocksAndAWatchdog) {
+  EXPECT_EQ(odd_pe({"loose", "run", "gqa_decode", "s_kv=200", "--data", "--set", "pe.dma.port=lt"})
+                .exit_code,
+            0);
+  const Outcome outcome = odd_pe({"silent", "run", "right", "--set", "pe.watchdog_ns=1000"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.first_error(), HasSubstr("/kernbench/pe/watchdog: odd_pe.pe0: nothing has "
+                                               "gone on for 1000.001 ns"));
+  EXPECT_THAT(outcome.err, HasSubstr("has been sent and not accepted"));
 }
 
 // The run itself is done: its files are complete.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/inputs.hpp"
+#include "runtime/launch/inputs.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/launch.hpp"
+#include "runtime/launch/launch.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

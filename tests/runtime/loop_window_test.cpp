@@ -10,6 +10,7 @@
 
 #include "model/embedded_hbm.hpp"
 #include "model/pe.hpp"
+#include "tests/support/monitored.hpp"
 #include "tl/context.hpp"
 
 namespace kernbench::runtime {
@@ -34,7 +35,8 @@ class Bench {
       pes_.push_back(std::make_unique<Pe>(("pe" + number).c_str(), arch::PeConfig{}, i));
       memories_.push_back(
           std::make_unique<EmbeddedHbm>(("hbm" + number).c_str(), arch::HbmConfig{}, 1u, false));
-      pes_[i]->memory.bind(memories_[i]->port(0));
+      monitors_.push_back(
+          test::bind_monitored(pes_[i]->memory, memories_[i]->port(0), "monitor" + number));
       pes_[i]->set_recorder(&recorder_);
       pes_[i]->set_kernel(kernels[i]);
     }
@@ -68,6 +70,7 @@ class Bench {
  private:
   record::Recorder recorder_;
   std::vector<std::unique_ptr<EmbeddedHbm>> memories_;
+  std::vector<std::unique_ptr<BaseProtocolMonitor>> monitors_;
   std::vector<std::unique_ptr<Pe>> pes_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A binary for the tests of what a well-behaved one does not show: memories that never answer, that
-// refuse, that are loosely timed or that have a clock, chosen by the first argument, and kernels
-// with faults.
+// refuse, that break the protocol, that are loosely timed or that have a clock, chosen by the first
+// argument, and kernels with faults.
 #include <tlm_utils/simple_target_socket.h>
 
 #include <cstdlib>
@@ -10,6 +10,7 @@
 
 #include "kernels/catalogue.hpp"
 #include "runtime/main.hpp"
+#include "tests/support/hasty_memory.hpp"
 
 namespace {
 
@@ -165,7 +166,10 @@ kernels::Kernel circular_kernel() {
 
 int sc_main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  runtime::Binary binary{"odd_pe", "odd_pe.yaml", "name: odd_pe\n", kernels::catalogue()};
+  // A monitor on every memory socket, but where the memory is one that breaks the protocol.
+  const char* topology =
+      mode == "hasty" ? "name: odd_pe\n" : "name: odd_pe\ncheck_protocol: true\n";
+  runtime::Binary binary{"odd_pe", "odd_pe.yaml", topology, kernels::catalogue()};
   binary.kernels.push_back(copy_kernel("right", 0));
   binary.kernels.push_back(copy_kernel("wrong", 1));
   binary.kernels.push_back(clash_kernel());
@@ -176,6 +180,7 @@ int sc_main(int argc, char** argv) {
       [mode](const char* name,
              tlm::tlm_initiator_socket<32>& pe_memory) -> std::unique_ptr<sc_core::sc_module> {
     if (mode == "silent") return std::make_unique<SilentMemory>(name, pe_memory);
+    if (mode == "hasty") return std::make_unique<test::HastyMemory>(name, pe_memory);
     if (mode == "clocked") return std::make_unique<ClockedMemory>(name, pe_memory);
     return std::make_unique<LooseMemory>(name, pe_memory, mode == "refusing");
   };

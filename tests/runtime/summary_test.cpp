@@ -127,11 +127,6 @@ TEST(Ratio, OfNothingIsZero) {
   EXPECT_EQ(ratio(0, 0), 0);
 }
 
-TEST(Nanoseconds, AreExact) {
-  EXPECT_EQ(nanoseconds(0), "0.000");
-  EXPECT_EQ(nanoseconds(1234005), "1234.005");
-}
-
 kernels::Reference reference_of(std::vector<double> out) {
   kernels::Reference reference;
   reference.outputs["out"] = std::move(out);

@@ -7,6 +7,7 @@
 
 #include "model/embedded_hbm.hpp"
 #include "model/record/op_log.hpp"
+#include "tests/support/monitored.hpp"
 #include "tests/support/slice_of.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -124,6 +125,7 @@ IpcqResult run_pes(const arch::TopologyConfig& topology, const std::vector<Kerne
   arch::PeConfig config = topology.pe;
   config.pes = static_cast<std::uint32_t>(count);
   std::vector<std::unique_ptr<EmbeddedHbm>> memories(count);
+  std::vector<std::unique_ptr<BaseProtocolMonitor>> monitors(count);
   std::vector<std::unique_ptr<Pe>> pes(count);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t index = options.reversed ? count - 1 - i : i;
@@ -133,7 +135,7 @@ IpcqResult run_pes(const arch::TopologyConfig& topology, const std::vector<Kerne
     pes[index] =
         std::make_unique<Pe>(("pe" + number).c_str(), config, static_cast<std::uint32_t>(index));
     Pe& pe = *pes[index];
-    pe.memory.bind(memories[index]->port(0));
+    monitors[index] = bind_monitored(pe.memory, memories[index]->port(0), "monitor" + number);
     if (options.connected) network.bind(pe);
     pe.set_recorder(&recorder);
     pe.set_hazard_checker(hazards[index].get());

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "runtime/launch.hpp"
+#include "runtime/launch/launch.hpp"
 #include "tests/support/pe_bench.hpp"
 
 namespace kernbench::test {

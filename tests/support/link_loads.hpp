@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/fabric.hpp"
-#include "runtime/launch.hpp"
+#include "runtime/launch/launch.hpp"
 #include "tests/support/op_log_reader.hpp"
 
 namespace kernbench::test {

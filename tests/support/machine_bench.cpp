@@ -89,8 +89,10 @@ std::string without_host(nlohmann::ordered_json summary) {
 }  // namespace
 
 arch::TopologyConfig shipped(const std::string& name, const std::vector<std::string>& sets) {
-  return arch::read_topology_file(
+  arch::TopologyConfig topology = arch::read_topology_file(
       std::string(KERNBENCH_SOURCE_DIR) + "/topologies/" + name + ".yaml", sets);
+  topology.check_protocol = true;
+  return topology;
 }
 
 kernels::Kernel by_hand(const std::vector<std::uint32_t>& pes,

@@ -15,7 +15,8 @@
 
 namespace kernbench::test {
 
-/// `topologies/NAME.yaml` with overrides as of --set.
+/// `topologies/NAME.yaml` with overrides as of --set, and a monitor at every memory socket: a
+/// violation fails the test.
 arch::TopologyConfig shipped(const std::string& name, const std::vector<std::string>& sets = {});
 
 /// A kernel without tensors in HBM: `body` runs on each of these PEs, as programs 0, 1, ..

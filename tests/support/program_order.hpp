@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/kernel.hpp"
-#include "runtime/launch.hpp"
+#include "runtime/launch/launch.hpp"
 #include "tlm_if/command/program.hpp"
 
 namespace kernbench::test {

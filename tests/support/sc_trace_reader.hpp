@@ -5,15 +5,20 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kernbench::test {
 
-/// The last value of every variable of a file that SystemC wrote, by path.
-inline std::map<std::string, std::uint64_t> last_values(const std::string& text) {
+/// (time, value) of every change of a variable, its initial value first.
+using ScChanges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+
+/// The variables of a file that SystemC wrote, by path. Times in its timescale.
+inline std::map<std::string, ScChanges> changes(const std::string& text) {
   std::map<std::string, std::string> paths;  // by identifier
-  std::map<std::string, std::uint64_t> values;
+  std::map<std::string, ScChanges> variables;
   std::vector<std::string> scopes;
+  std::uint64_t time = 0;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
@@ -29,12 +34,21 @@ inline std::map<std::string, std::uint64_t> last_values(const std::string& text)
       std::string path;
       for (const std::string& scope : scopes) path += scope;
       paths[id] = path + name;
+    } else if (first[0] == '#') {
+      time = std::stoull(first.substr(1));
     } else if (first[0] == 'b' && words >> id) {
-      values[paths.at(id)] = std::stoull(first.substr(1), nullptr, 2);
+      variables[paths.at(id)].emplace_back(time, std::stoull(first.substr(1), nullptr, 2));
     } else if ((first[0] == '0' || first[0] == '1') && paths.count(first.substr(1)) != 0) {
-      values[paths.at(first.substr(1))] = first[0] == '1' ? 1 : 0;
+      variables[paths.at(first.substr(1))].emplace_back(time, first[0] == '1' ? 1 : 0);
     }
   }
+  return variables;
+}
+
+/// The last value of each.
+inline std::map<std::string, std::uint64_t> last_values(const std::string& text) {
+  std::map<std::string, std::uint64_t> values;
+  for (const auto& [path, of_it] : changes(text)) values[path] = of_it.back().second;
   return values;
 }
 

@@ -54,11 +54,8 @@ tlm::tlm_sync_enum ScriptedMemory::on_request(tlm::tlm_generic_payload& payload,
                                  behaviour.answer == Answer::updated_begin_resp)) {
     behaviour.answer = Answer::no_end_req;
   }
-  Item& item = items_.emplace_back(Item{&payload, behaviour, transactions_++, payload.get_address(),
-                                        std::vector<unsigned char>(payload.get_data_length())});
-  most_outstanding_ = std::max(most_outstanding_, ++outstanding_);
-  payload.acquire();
-  if (!behaviour.serve_late) serve(item);
+  Item& item = enter(payload, behaviour);
+  if (behaviour.silent) return tlm::TLM_ACCEPTED;
   if (behaviour.rewrite_address) payload.set_address(~payload.get_address());
 
   const std::uint64_t now = time_.now();
@@ -97,16 +94,31 @@ tlm::tlm_sync_enum ScriptedMemory::on_request(tlm::tlm_generic_payload& payload,
   return tlm::TLM_ACCEPTED;
 }
 
-void ScriptedMemory::on_end_response() {
-  Item& item = *responding_;
-  responding_ = nullptr;
+ScriptedMemory::Item& ScriptedMemory::enter(tlm::tlm_generic_payload& payload,
+                                            const Behaviour& behaviour) {
+  reused_while_held_ += std::any_of(items_.begin(), items_.end(),
+                                    [&](const Item& other) { return other.payload == &payload; });
+  Item& item = items_.emplace_back(Item{&payload, behaviour, transactions_++, payload.get_address(),
+                                        std::vector<unsigned char>(payload.get_data_length())});
+  most_outstanding_ = std::max(most_outstanding_, ++outstanding_);
+  payload.acquire();
+  if (!behaviour.serve_late) serve(item);
+  return item;
+}
+
+void ScriptedMemory::leave(Item& item) {
   --outstanding_;
   if (item.behaviour.hold_ps > 0) {
-    item.address = item.payload->get_address();
     schedule(time_.now() + item.behaviour.hold_ps, Step::release, item);
   } else {
     release(item);
   }
+}
+
+void ScriptedMemory::on_end_response() {
+  Item& item = *responding_;
+  responding_ = nullptr;
+  leave(item);
   if (waiting_.empty()) return;
   Item& next = *waiting_.front();
   waiting_.pop_front();
@@ -189,17 +201,19 @@ void ScriptedMemory::release(Item& item) {
                             [&](const Item& other) { return &other == &item; }));
 }
 
-void ScriptedMemory::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time&) {
-  const std::uint64_t address = payload.get_address();
-  if (payload.is_write()) {
-    storage_.write(address, payload.get_data_ptr(), payload.get_data_length());
-  } else {
-    storage_.read(address, payload.get_data_ptr(), payload.get_data_length());
-  }
-  payload.set_response_status(tlm::TLM_OK_RESPONSE);
+void ScriptedMemory::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
+  const Behaviour behaviour = script_(transactions_, payload);
+  Item& item = enter(payload, behaviour);
+  if (behaviour.rewrite_address) payload.set_address(~payload.get_address());
+  const std::uint64_t waits = behaviour.accept_ps + behaviour.response_ps;
+  if (waits > 0) sc_core::wait(time_.to_sc_time(waits));
+  fill_response(item);
+  delay += time_.to_sc_time(behaviour.accept_annotated_ps + behaviour.response_annotated_ps);
+  leave(item);
 }
 
 bool ScriptedMemory::get_direct_mem_ptr(tlm::tlm_generic_payload&, tlm::tlm_dmi& dmi) {
+  ++dmi_requests_;
   dmi.allow_none();
   dmi.set_start_address(storage_.range().begin);
   dmi.set_end_address(storage_.range().end - 1);
@@ -207,8 +221,12 @@ bool ScriptedMemory::get_direct_mem_ptr(tlm::tlm_generic_payload&, tlm::tlm_dmi&
 }
 
 unsigned int ScriptedMemory::transport_dbg(tlm::tlm_generic_payload& payload) {
-  sc_core::sc_time delay;
-  b_transport(payload, delay);
+  const std::uint64_t address = payload.get_address();
+  if (payload.is_write()) {
+    storage_.write(address, payload.get_data_ptr(), payload.get_data_length());
+  } else {
+    storage_.read(address, payload.get_data_ptr(), payload.get_data_length());
+  }
   return payload.get_data_length();
 }
 

@@ -26,7 +26,8 @@ enum class Answer : std::uint8_t {
 inline constexpr int kAnswers = 7;
 std::string_view to_string(Answer answer);
 
-/// What the memory does with one transaction. Times in ps.
+/// What the memory does with one transaction. Times in ps. A blocking call waits accept_ps and
+/// response_ps within, and returns with the two annotated delays; `answer` is of the others.
 struct Behaviour {
   Answer answer = Answer::accepted;
   std::uint64_t accept_ps = 0;            ///< BEGIN_REQ to END_REQ, where that is a later call
@@ -39,7 +40,8 @@ struct Behaviour {
   bool serve_late = false;
   bool rewrite_address = false;                            ///< as an interconnect does on the way
   tlm::tlm_response_status status = tlm::TLM_OK_RESPONSE;  ///< else no byte moves
-  std::uint64_t hold_ps = 0;  ///< keeps its reference that long after END_RESP
+  std::uint64_t hold_ps = 0;  ///< keeps its reference that long after the response has ended
+  bool silent = false;        ///< takes the request, and that is all
 };
 
 /// A memory whose behaviour is chosen transaction by transaction. It keeps the base protocol, one
@@ -62,15 +64,17 @@ class ScriptedMemory : public sc_core::sc_module, private tlm::tlm_fw_transport_
   std::size_t most_outstanding() const { return most_outstanding_; }
   /// Responses that came before one of an earlier request.
   std::uint64_t overtakings() const { return overtakings_; }
-  /// Payloads that served another transaction while a reference was held.
+  /// Requests with a payload of which a reference was still held.
   std::uint64_t reused_while_held() const { return reused_while_held_; }
+  /// Calls of get_direct_mem_ptr, which is refused.
+  std::uint64_t dmi_requests() const { return dmi_requests_; }
 
  private:
   struct Item {
     tlm::tlm_generic_payload* payload;
     Behaviour behaviour;
     std::uint64_t number;
-    std::uint64_t address;  // as requested; while held: as last seen
+    std::uint64_t address;  // as requested
     std::vector<unsigned char> data;
   };
   enum class Step : std::uint8_t { end_req, begin_resp, release };
@@ -88,7 +92,10 @@ class ScriptedMemory : public sc_core::sc_module, private tlm::tlm_fw_transport_
 
   tlm::tlm_sync_enum on_request(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
                                 sc_core::sc_time& delay);
+  Item& enter(tlm::tlm_generic_payload& payload, const Behaviour& behaviour);
   void on_end_response();
+  /// The response has ended: lets go of the payload, now or later.
+  void leave(Item& item);
   void work();
   void schedule(std::uint64_t time, Step step, Item& item);
   void respond(Item& item);
@@ -111,6 +118,7 @@ class ScriptedMemory : public sc_core::sc_module, private tlm::tlm_fw_transport_
   std::size_t most_outstanding_ = 0;
   std::uint64_t overtakings_ = 0;
   std::uint64_t reused_while_held_ = 0;
+  std::uint64_t dmi_requests_ = 0;
 };
 
 /// Every behaviour at random (other than errors), each transaction by its index and `seed`. Delays

@@ -8,7 +8,7 @@
 
 #include "kernels/kernel.hpp"
 #include "model/arch/numerics.hpp"
-#include "runtime/inputs.hpp"
+#include "runtime/launch/inputs.hpp"
 
 namespace kernbench::test {
 

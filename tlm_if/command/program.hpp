@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -12,16 +13,26 @@ namespace kernbench::command {
 
 struct WaitStep {
   std::vector<ByteRange> ranges;
+  friend bool operator==(const WaitStep& x, const WaitStep& y) { return x.ranges == y.ranges; }
 };
 struct BeginRegionStep {
   std::string name;
+  friend bool operator==(const BeginRegionStep& x, const BeginRegionStep& y) {
+    return x.name == y.name;
+  }
 };
 struct EndRegionStep {
   std::string name;
+  friend bool operator==(const EndRegionStep& x, const EndRegionStep& y) {
+    return x.name == y.name;
+  }
 };
 struct ObserveStep {
   std::string name;
   TensorHandle handle;
+  friend bool operator==(const ObserveStep& x, const ObserveStep& y) {
+    return x.name == y.name && x.handle == y.handle;
+  }
 };
 using ProgramStep = std::variant<Command, WaitStep, BeginRegionStep, EndRegionStep, ObserveStep>;
 
@@ -32,6 +43,8 @@ struct Program {
   void replay(CommandSink& sink) const;
   /// The commands alone, in issue order.
   std::vector<Command> commands() const;
+
+  friend bool operator==(const Program& x, const Program& y) { return x.steps == y.steps; }
 };
 
 /// A sink that records and never waits.
@@ -44,6 +57,7 @@ class Recorder : public CommandSink {
   void observe(std::string_view name, const TensorHandle& handle) override;
 
   const Program& program() const { return program_; }
+  Program take() { return std::move(program_); }
 
  private:
   Program program_;

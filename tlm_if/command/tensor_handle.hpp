@@ -92,6 +92,16 @@ bool operator==(const TensorHandle& x, const TensorHandle& y);
 TensorHandle make_handle(HandleId id, Address addr, const Shape& shape, DType dtype, Space space,
                          const Name& name = {});
 
+/// What a handle consists of, for who describes it elsewhere.
+enum class HandlePart : std::uint8_t { none, id, addr, rows, cols, row_stride, col_stride };
+struct HandleProblem {
+  HandlePart part = HandlePart::none;
+  std::string what;  ///< a clause: `row_stride is 0; it must be ..`
+};
+/// What is wrong with a handle that neither make_handle() nor a view of such a handle can have
+/// made, or that lies on the wrong side of the address map (R3.4). No allocation when nothing is.
+HandleProblem problem_of(const TensorHandle& handle);
+
 /// Views: a new id on the same bytes, bounds-checked (InputError).
 /// Rows [begin, begin + count) of a rank-2 handle.
 TensorHandle view_rows(const TensorHandle& handle, Index begin, Index count, HandleId id);

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "model/arch/config.hpp"
+#include "tlm_if/command/limits.hpp"
+
+namespace kernbench::arch {
+
+/// What a PE of that configuration takes: the same that `tl` compiles for (R4.9). `pe`: its number
+/// in the design, which none of its messages may name; empty: not known.
+command::Limits limits_of(const PeConfig& config, std::optional<std::uint32_t> pe = std::nullopt);
+
+}  // namespace kernbench::arch

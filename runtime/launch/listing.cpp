@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/launch/listing.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <sstream>
+
+#include "model/arch/bursts.hpp"
+#include "model/arch/plan.hpp"
+#include "model/arch/timing.hpp"
+#include "tlm_if/command/error.hpp"
+
+namespace kernbench::runtime {
+namespace {
+
+using arch::nanoseconds;
+using command::Command;
+using command::OpSpec;
+using command::TensorHandle;
+
+constexpr std::int64_t kListedTiles = 8;
+
+std::string allowed(const kernels::Parameter& parameter) {
+  if (parameter.list) {
+    return fmt::format("{}{}a list of {}..{}", fmt::join(parameter.choices, "|"),
+                       parameter.choices.empty() ? "" : ", or ", parameter.min, parameter.max);
+  }
+  if (!parameter.choices.empty()) return fmt::format("{}", fmt::join(parameter.choices, "|"));
+  if (parameter.max == std::numeric_limits<command::Index>::max()) {
+    return fmt::format("{}..", parameter.min);
+  }
+  return fmt::format("{}..{}", parameter.min, parameter.max);
+}
+
+std::string placed(const TensorHandle& handle) {
+  return fmt::format("{} at {:#x}", handle.describe(), handle.addr);
+}
+
+std::string scalar(const command::Extra& extra) {
+  const std::string_view name = to_string(extra.name);
+  switch (extra.type) {
+    case command::ExtraType::u32:
+      return fmt::format("{}={}", name, extra.bits);
+    case command::ExtraType::i32:
+      return fmt::format("{}={}", name, extra.as_i32());
+    case command::ExtraType::f32:
+      break;
+  }
+  return fmt::format("{}={}", name, extra.as_f32());
+}
+
+std::string operand_text(const OpSpec& op, command::OperandName name, const TensorHandle& handle) {
+  // R4.6: in the tile loop `src` and `out` name the accumulator.
+  if (op.on_accumulator() && name != command::OperandName::other) {
+    return fmt::format("{}: accumulator", to_string(name));
+  }
+  return fmt::format("{}: {}", to_string(name), placed(handle));
+}
+
+void print_op(std::ostream& out, std::size_t index, const OpSpec& op) {
+  std::string head = fmt::format("  {} {}", index, to_string(op.kind));
+  if (op.scope != command::Scope::kernel) head += fmt::format(" per {}", to_string(op.scope));
+  for (const command::Extra& extra : op.extras) head += ' ' + scalar(extra);
+  fmt::print(out, "{}\n", head);
+  for (const command::Operand& operand : op.operands) {
+    fmt::print(out, "      {}\n", operand_text(op, operand.name, operand.handle));
+  }
+  if (op.has_out) {
+    fmt::print(out, "      {}\n", operand_text(op, command::OperandName::out, op.out));
+  }
+}
+
+void print_transfer(std::ostream& out, const TensorHandle& src, const TensorHandle& dst) {
+  fmt::print(out, "      src: {}\n      out: {}\n", placed(src), placed(dst));
+}
+
+/// `composite: 54 bytes, 1 segment, 43.375 cycles`; without a cost model only the bytes.
+std::string cost_line(const Command& command, const arch::CostModelConfig* cost_model) {
+  if (const auto* overhead = std::get_if<command::PeCpuOverheadCmd>(&command)) {
+    return fmt::format("cpu_overhead: {} cycles, outside the dispatch formula", overhead->cycles);
+  }
+  const std::uint64_t bytes = logical_bytes(command);
+  if (cost_model == nullptr) return fmt::format("{}: {} bytes", label(command), bytes);
+  const arch::CostModelConfig& cost = *cost_model;
+  const std::uint64_t segments = arch::dispatch_segments(cost, bytes);
+  return fmt::format("{}: {} bytes, {} segment{}, {} cycles", label(command), bytes, segments,
+                     segments == 1 ? "" : "s",
+                     arch::dispatch_cycles(cost, segments, bytes).to_string());
+}
+
+void print_command(std::ostream& out, std::uint64_t number, const Command& command,
+                   const arch::CostModelConfig* cost) {
+  std::string line = fmt::format("#{} {}", number, cost_line(command, cost));
+  if (const auto* composite = std::get_if<command::CompositeCmd>(&command)) {
+    std::vector<std::string> names;
+    for (const TensorHandle& handle : composite->rw_handles) names.push_back(handle.label());
+    if (!names.empty()) line += fmt::format(", rw=({})", fmt::join(names, ", "));
+    if (!composite->data_op) line += ", computes no data";
+  }
+  fmt::print(out, "{}\n", line);
+  const command::Ops ops = ops_of(command);
+  for (std::size_t i = 0; i < ops.size(); ++i) print_op(out, i, ops[i]);
+  if (const auto* read = std::get_if<command::DmaReadCmd>(&command)) {
+    print_transfer(out, read->src, read->dst);
+  }
+  if (const auto* write = std::get_if<command::DmaWriteCmd>(&command)) {
+    print_transfer(out, write->src, write->dst);
+  }
+  if (const auto* send = std::get_if<command::IpcqSendCmd>(&command)) {
+    fmt::print(out, "      src: {}\n      to: PE {}, channel {}\n", placed(send->src),
+               send->to.peer, send->to.channel);
+  }
+  if (const auto* recv = std::get_if<command::IpcqRecvCmd>(&command)) {
+    fmt::print(out, "      from: PE {}, channel {}\n      out: {}\n", recv->from.peer,
+               recv->from.channel, placed(recv->dst));
+  }
+}
+
+/// Prints what comes, as it comes; without a cost model no cycles.
+class Lister : public command::CommandSink {
+ public:
+  Lister(std::ostream& out, const arch::CostModelConfig* cost) : out_(out), cost_(cost) {}
+
+  void issue(Command command) override { print_command(out_, number_++, command, cost_); }
+  void wait(const std::vector<command::ByteRange>& ranges) override {
+    std::vector<std::string> texts;
+    for (const command::ByteRange& range : ranges) {
+      texts.push_back(fmt::format("[{:#x}, {:#x})", range.begin, range.end));
+    }
+    fmt::print(out_, "wait for {}\n", fmt::join(texts, ", "));
+  }
+  void begin_region(std::string_view name) override {
+    fmt::print(out_, "region {} begins\n", name);
+  }
+  void end_region(std::string_view name) override { fmt::print(out_, "region {} ends\n", name); }
+  void observe(std::string_view name, const TensorHandle& handle) override {
+    fmt::print(out_, "observe {}: {}\n", name, placed(handle));
+  }
+
+ private:
+  std::ostream& out_;
+  const arch::CostModelConfig* cost_;
+  std::uint64_t number_ = 0;
+};
+
+/// Prints what each record of a stream stands for, in as many lines as that takes.
+class RecordLister {
+ public:
+  RecordLister() : lister_(text_, nullptr) {}
+
+  std::string text_of(const std::uint8_t* record, std::size_t size) {
+    text_.str({});
+    const command::Decoder::Result result = decoder_.decode(record, size);
+    if (const auto* update = std::get_if<command::HandleTableUpdate>(&result)) {
+      print_entry(update->index);
+    } else if (const auto* step = std::get_if<command::ProgramStep>(&result)) {
+      command::Program{{*step}}.replay(lister_);
+    } else if (std::holds_alternative<command::EndOfProgram>(result)) {
+      text_ << "end of program\n";
+    } else {
+      text_ << std::get<command::DecodeError>(result).reason << '\n';
+    }
+    return text_.str();
+  }
+
+ private:
+  void print_entry(std::uint32_t index) {
+    const TensorHandle& handle = *decoder_.entry(index);
+    std::string line = fmt::format("entry {}: {}, id {}", index, placed(handle), handle.id);
+    const bool dense = handle.row_stride == handle.shape.cols() && handle.col_stride == 1;
+    if (!dense && handle.shape.rank() == 2) {
+      line += fmt::format(", strides {} and {}", handle.row_stride, handle.col_stride);
+    }
+    fmt::print(text_, "{}\n", line);
+  }
+
+  command::Decoder decoder_{command::kMaxHandleTableEntries};
+  std::ostringstream text_;
+  Lister lister_;
+};
+
+std::string shape_text(const std::vector<command::Index>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+/// `program 1: rows 64 to 127 of columns 0 to 15 at 0x1000`.
+std::string part_text(const command::ProgramFile::Tensor& tensor,
+                      const command::ProgramFile::Tensor::Part& part) {
+  std::string text = fmt::format("program {}: ", part.program);
+  const auto span = [](command::Index begin, command::Index count) {
+    return count == 1 ? fmt::format("{}", begin)
+                      : fmt::format("{} to {}", begin, begin + count - 1);
+  };
+  std::vector<std::string> rows;
+  for (const auto& block : part.rows) rows.push_back(span(block.begin, block.count));
+  const bool all_rows = part.rows.size() == 1 && part.rows[0].count == tensor.shape.rows();
+  const bool all_cols = part.cols == tensor.shape.cols();
+  if (!all_rows) text += fmt::format("rows {}", fmt::join(rows, ", "));
+  if (!all_rows && !all_cols) text += " of ";
+  if (!all_cols) text += fmt::format("columns {}", span(part.first_col, part.cols));
+  if (all_rows && all_cols) text += "all";
+  return text + fmt::format(" at {:#x}", part.handle.addr);
+}
+
+std::size_t commands_of(const command::Program& program) {
+  return static_cast<std::size_t>(
+      std::count_if(program.steps.begin(), program.steps.end(),
+                    [](const auto& step) { return std::holds_alternative<Command>(step); }));
+}
+
+/// Keeps one command.
+class Picker : public command::CommandSink {
+ public:
+  explicit Picker(std::uint64_t number) : number_(number) {}
+
+  void issue(Command command) override {
+    if (count_++ == number_) picked_ = std::move(command);
+  }
+  void wait(const std::vector<command::ByteRange>&) override {}
+  void begin_region(std::string_view) override {}
+  void end_region(std::string_view) override {}
+  void observe(std::string_view, const TensorHandle&) override {}
+
+  const std::optional<Command>& picked() const { return picked_; }
+  std::uint64_t count() const { return count_; }
+
+ private:
+  std::uint64_t number_;
+  std::uint64_t count_ = 0;
+  std::optional<Command> picked_;
+};
+
+class PlanPrinter {
+ public:
+  PlanPrinter(std::ostream& out, const arch::TopologyConfig& topology)
+      : out_(out), topology_(topology), timing_(topology.pe), hbm_(topology.pe_slice()) {}
+
+  void print(const Command& command) {
+    if (std::holds_alternative<command::PeCpuOverheadCmd>(command)) {
+      fmt::print(out_, "no stages: it runs on PE_CPU alone\n");
+      return;
+    }
+    const arch::Plan plan(command, topology_.pe.gemm);
+    if (plan.is_transfer()) {
+      row("", plan.transfer());
+      return;
+    }
+    for (std::int32_t i = 0; i < plan.prologue_stages(); ++i) row("prologue", plan.prologue(i));
+    print_tiles(plan);
+    for (std::int32_t i = 0; i < plan.epilogue_stages(); ++i) row("epilogue", plan.epilogue(i));
+  }
+
+ private:
+  void print_tiles(const arch::Plan& plan) {
+    if (plan.tiles() == 0) return;
+    if (plan.streams_head()) {
+      fmt::print(out_, "chunks: {} (m {}, n {})\n", plan.tiles(), plan.m_tiles(), plan.n_tiles());
+    } else {
+      fmt::print(out_, "tiles: {} (m {}, n {}, k {})\n", plan.tiles(), plan.m_tiles(),
+                 plan.n_tiles(), plan.k_tiles());
+    }
+    for (std::int64_t i = 0; i < std::min(plan.tiles(), kListedTiles); ++i) {
+      print_tile(plan, plan.tile(i));
+    }
+    if (plan.tiles() > kListedTiles) {
+      fmt::print(out_, "{} more {}\n", plan.tiles() - kListedTiles,
+                 plan.streams_head() ? "chunks" : "tiles");
+    }
+  }
+
+  void print_tile(const arch::Plan& plan, const arch::Tile& tile) {
+    const command::Address buffer = command::kTcmBase + topology_.pe.tcm.scratch_bytes;
+    const std::string place =
+        plan.streams_head()
+            ? fmt::format("chunk ({}, {})", tile.index.m, tile.index.n)
+            : fmt::format("tile ({}, {}, {})", tile.index.m, tile.index.n, tile.index.k);
+    if (plan.streams_head()) {
+      for (std::int32_t i = 0; i < plan.head_reads(); ++i)
+        row(place, plan.read_head(tile, i, buffer));
+      row(place, plan.head(tile, buffer));
+      if (plan.writes_back()) row(place, plan.write_out(tile));
+      return;
+    }
+    if (plan.streams_a()) row(place, plan.read_a(tile, buffer));
+    if (plan.streams_b()) row(place, plan.read_b(tile, buffer));
+    row(place, plan.fetch(tile, buffer));
+    row(place, plan.gemm(tile));
+    for (std::int32_t i = 0; i < plan.k_tile_ops(); ++i) row(place, plan.k_tile_op(tile, i));
+    if (!tile.last_k) return;
+    for (std::int32_t i = 0; i < plan.output_tile_ops(); ++i) {
+      row(place, plan.output_tile_op(tile, i));
+    }
+    row(place, plan.store(tile));
+    if (plan.writes_back()) row(place, plan.write_out(tile));
+  }
+
+  /// What the engine is busy for, if it has to wait for nobody.
+  arch::Picoseconds busy(const arch::StageSpec& stage) const {
+    switch (stage.kind) {
+      case arch::StageKind::dma_read:
+        return transfer(stage.operands[0]);
+      case arch::StageKind::dma_write:
+        return transfer(stage.out);
+      case arch::StageKind::gemm:
+        return timing_.gemm(static_cast<std::uint64_t>(stage.m),
+                            static_cast<std::uint64_t>(stage.k),
+                            static_cast<std::uint64_t>(stage.n));
+      case arch::StageKind::math:
+        return timing_.math(stage.op, stage.elements);
+      case arch::StageKind::send:
+        return slots(stage) * timing_.cycles(topology_.pe.ipcq.send_cycles);
+      case arch::StageKind::recv:
+        return slots(stage) * timing_.cycles(topology_.pe.ipcq.recv_cycles);
+      default:
+        return timing_.tcm(stage.bytes);
+    }
+  }
+
+  std::uint64_t slots(const arch::StageSpec& stage) const {
+    return topology_.pe.ipcq.slots(stage.bytes);
+  }
+
+  arch::Picoseconds transfer(const arch::Slice& hbm_side) const {
+    arch::Picoseconds time = timing_.dma_setup();
+    for (arch::BurstCursor cursor(hbm_side, topology_.pe.dma.burst_bytes); !cursor.done();) {
+      const std::uint32_t bytes = cursor.peek().bytes;
+      time += hbm_.service(bytes);
+      cursor.advance(bytes);
+    }
+    return time;
+  }
+
+  void row(std::string_view place, const arch::StageSpec& stage) {
+    std::string text = fmt::format("{:<18}  {:<9}", place, to_string(stage.kind));
+    if (stage.op_index >= 0) text += fmt::format("  op {} {}", stage.op_index, to_string(stage.op));
+    for (const arch::Slice& slice : stage.operands) text += slice_text(slice);
+    // A streamed tile goes to whichever tile buffer is free.
+    const bool streamed = stage.kind == arch::StageKind::dma_read && stage.tile.m >= 0;
+    if (stage.has_out && !streamed) text += slice_text(stage.out);
+    if (stage.on_accumulator() || stage.kind == arch::StageKind::gemm)
+      text += "  on the accumulator";
+    if (stage.bytes != 0) text += fmt::format("  {} bytes", stage.bytes);
+    if (stage.elements != 0) text += fmt::format("  {} elements", stage.elements);
+    text += fmt::format("  busy {} ns", nanoseconds(busy(stage)));
+    if (stage.kind == arch::StageKind::dma_read || stage.kind == arch::StageKind::dma_write) {
+      text += fmt::format(", done {} ns later", nanoseconds(hbm_.latency()));
+    }
+    fmt::print(out_, "{}\n", text);
+  }
+
+  static std::string slice_text(const arch::Slice& slice) {
+    return fmt::format("  {} {}x{} at {:#x}", to_string(slice.name), slice.rows, slice.cols,
+                       slice.addr);
+  }
+
+  std::ostream& out_;
+  const arch::TopologyConfig& topology_;
+  arch::PeTiming timing_;
+  arch::HbmTiming hbm_;
+};
+
+/// What to add where there are several programs.
+std::string of_program(const Launch& launch, const arch::TopologyConfig& topology,
+                       command::Index program) {
+  if (launch.programs() == 1) return "";
+  return fmt::format(
+      " in {} programs; those of program {}, on {}", launch.programs(), program,
+      arch::pe_name(topology, launch.launch().pes()[static_cast<std::size_t>(program)]));
+}
+
+}  // namespace
+
+void list_kernels(std::ostream& out, const std::vector<kernels::Kernel>& kernels) {
+  for (const kernels::Kernel& kernel : kernels) {
+    fmt::print(out, "{}: {}\n", kernel.name, kernel.summary);
+    std::size_t width = 0;
+    for (const kernels::Parameter& parameter : kernel.parameters) {
+      width = std::max(width, parameter.name.size() + 1 + parameter.default_value.size());
+    }
+    for (const kernels::Parameter& parameter : kernel.parameters) {
+      fmt::print(out, "  {:<{}}  {} ({})\n", parameter.name + "=" + parameter.default_value, width,
+                 parameter.meaning, allowed(parameter));
+    }
+  }
+}
+
+void list_commands(std::ostream& out, const Launch& launch, const arch::TopologyConfig& topology,
+                   command::Index program) {
+  const arch::CostModelConfig& cost = topology.pe.pe_cost_model;
+  fmt::print(out, "{} on {}: {} commands{}\n", launch.title(), topology.name, launch.commands(),
+             of_program(launch, topology, program));
+  fmt::print(out, "dispatch: {} cycles a segment of at most {} bytes + {} cycles a byte\n\n",
+             cost.fixed_cycles, cost.max_composite_logical_bytes, cost.cycles_per_byte.to_string());
+  Lister lister(out, &cost);
+  launch.issue(lister, program);
+}
+
+void list_file(std::ostream& out, const command::ProgramFile& file) {
+  fmt::print(out, "{}\n", file.title);
+  fmt::print(out, "needs of each PE: {} bytes of HBM, {} bytes of TCM scratch\n", file.hbm_bytes,
+             file.scratch_bytes);
+  for (const auto& tensor : file.tensors) {
+    fmt::print(out, "{} {} {} {}, in a file {}\n", tensor.is_output ? "output" : "input",
+               tensor.name, to_string(tensor.shape), to_string(tensor.dtype),
+               shape_text(tensor.file_shape));
+    for (const auto& part : tensor.parts) fmt::print(out, "  {}\n", part_text(tensor, part));
+  }
+  for (std::size_t i = 0; i < file.streams.size(); ++i) {
+    const auto& stream = file.streams[i];
+    fmt::print(out, "program {} on PE {}: {} commands, {} bytes at {:#x}\n", i, stream.pe,
+               commands_of(stream.program), stream.size, stream.offset);
+  }
+}
+
+void list_records(std::ostream& out, const command::ProgramFile& file,
+                  const std::vector<std::uint8_t>& bytes, command::Index program) {
+  const auto& stream = file.streams[static_cast<std::size_t>(program)];
+  fmt::print(out, "program {} on PE {}: {} commands\n", program, stream.pe,
+             commands_of(stream.program));
+  RecordLister lister;
+  for (std::size_t offset = stream.offset; offset < stream.offset + stream.size;) {
+    const std::uint8_t* record = &bytes[offset];
+    const std::size_t size = command::Decoder::record_size(record);
+    std::istringstream lines(lister.text_of(record, size));
+    std::string line;
+    std::getline(lines, line);
+    fmt::print(out, "{:#010x} {:>5}  {}\n", offset, size, line);
+    while (std::getline(lines, line)) fmt::print(out, "{:18}{}\n", "", line);
+    offset += size;
+  }
+}
+
+void list_plan(std::ostream& out, const Launch& launch, const arch::TopologyConfig& topology,
+               std::uint64_t number, command::Index program) {
+  Picker picker(number);
+  launch.issue(picker, program);
+  if (!picker.picked()) {
+    throw InputError(fmt::format("--plan {}: {} has {} commands{}; give a number from 0 to {}",
+                                 number, launch.kernel(), picker.count(),
+                                 launch.programs() == 1 ? "" : " in that program",
+                                 picker.count() == 0 ? 0 : picker.count() - 1));
+  }
+  fmt::print(out, "{} on {}{}\n", launch.title(), topology.name,
+             of_program(launch, topology, program));
+  print_command(out, number, *picker.picked(), &topology.pe.pe_cost_model);
+  fmt::print(out, "\nstages, in the order in which they are offered for each tile:\n");
+  PlanPrinter(out, topology).print(*picker.picked());
+}
+
+}  // namespace kernbench::runtime

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/pe_outputs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/launch/arguments.hpp"
+#include "runtime/summary.hpp"
+#include "runtime/watchdog.hpp"
+#include "tlm_if/command/error.hpp"
+
+namespace kernbench::runtime {
+namespace {
+
+/// Statistics have a place for each index up to the largest.
+constexpr std::uint32_t kMaxIndex = 65535;
+
+/// What every reader of waveforms takes for a scope, with dots between scopes.
+bool is_scope(const std::string& name) {
+  const auto ordinary = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  char before = '.';
+  for (const char c : name + '.') {
+    if (!ordinary(c) && (c != '.' || before == '.')) return false;
+    before = c;
+  }
+  return true;
+}
+
+}  // namespace
+
+PeOutputs::PeOutputs(const StagePaths& paths) : files_(std::make_unique<StageFiles>(paths)) {
+  check_paths({{"op_log", paths.op_log},
+               {"vcd", paths.vcd},
+               {"trace", paths.trace},
+               {"summary", paths.summary}});
+  files_->attach(recorder_);
+}
+
+void PeOutputs::add(Pe& pe, std::string name) {
+  if (name.empty()) name = pe.name();
+  if (sc_core::sc_get_status() >= sc_core::SC_RUNNING) {
+    throw InputError(fmt::format(
+        "{} is added to outputs of a simulation that has started; add it before sc_start", name));
+  }
+  if (!is_scope(name)) {
+    throw InputError(
+        fmt::format("the PE '{}' has a name that waveforms cannot show: scopes are letters, digits "
+                    "and '_', with dots between them; give add() one as its second argument",
+                    name));
+  }
+  if (pe.index() > kMaxIndex) {
+    throw InputError(
+        fmt::format("{} has index {}, and outputs number PEs from 0 to {}; give it a "
+                    "smaller one",
+                    name, pe.index(), kMaxIndex));
+  }
+  for (const Added& other : pes_) {
+    if (other.pe->index() == pe.index()) {
+      throw InputError(fmt::format(
+          "{} and {} both have index {}, by which outputs tell PEs apart; give each its own",
+          other.name, name, pe.index()));
+    }
+    if (other.name == name) {
+      throw InputError(fmt::format(
+          "two PEs are called {} in the outputs; give each its own name in add()", name));
+    }
+  }
+  record::PeScope scope;
+  scope.number = pe.index();
+  scope.name = name;
+  scope.memory = name + ".memory";
+  scope.read_channels = pe.config().dma.read_channels;
+  scope.write_channels = pe.config().dma.write_channels;
+  scope.ipcq = pe.config().pes > 1;
+  files_->add_pe(scope);
+  pe.set_recorder(&recorder_);
+  pes_.push_back({&pe, std::move(name)});
+}
+
+void PeOutputs::finish() {
+  if (finished_) return;
+  PesByName pes;
+  std::string busy;
+  for (const Added& added : pes_) {
+    if (const std::exception_ptr failure = added.pe->cpu.failure()) std::rethrow_exception(failure);
+    pes.emplace_back(added.name, added.pe);
+    if (!added.pe->idle()) busy += (busy.empty() ? "" : ", ") + added.name;
+  }
+  if (!busy.empty()) {
+    const bool stopped = sc_core::sc_get_status() >= sc_core::SC_STOPPED;
+    throw work_in_flight(
+        fmt::format("the outputs of {}: finish()", busy), pes,
+        stopped ? "the simulation was stopped too early, and no file is written; stop when every "
+                  "Pe::idle() is true"
+                : "no file is written; simulate on until every Pe::idle() is true and call it "
+                  "again, or see below who waits for what");
+  }
+  finished_ = true;
+  record::Picoseconds end = 0;
+  for (const Added& added : pes_) {
+    end = std::max(end, added.pe->cpu.last_done_ps());
+    added.pe->set_recorder(nullptr);
+  }
+  recorder_.finish(end);
+  files_->write_summary(summary(end));
+}
+
+nlohmann::ordered_json PeOutputs::summary(record::Picoseconds end) const {
+  RunResult result;
+  result.sim_time_ps = end;
+  result.pes = static_cast<std::uint32_t>(pes_.size());
+  arch::Rational cycles;
+  for (const Added& added : pes_) {
+    const DispatchTotals& totals = added.pe->cpu.totals();
+    cycles = cycles + arch::dispatch_cycles(added.pe->config().pe_cost_model, totals.segments,
+                                            totals.logical_bytes);
+    add_pe(result, *added.pe, added.name, recorder_.statistics());
+  }
+  result.dispatch_cycles = cycles.to_double();
+  return summary_json(result);
+}
+
+}  // namespace kernbench::runtime

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kernbench::command {
+
+/// All of a regular file. Throws InputError, `PATH: ..`, if there is none or it cannot be read.
+std::vector<std::uint8_t> file_bytes(const std::string& path);
+
+struct FileStart {
+  std::vector<std::uint8_t> bytes;
+  std::size_t size = 0;  ///< of the whole file
+};
+/// Its first `most` bytes, or all if it has fewer. Throws the same.
+FileStart file_start(const std::string& path, std::size_t most);
+
+}  // namespace kernbench::command

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace kernbench::command {
+
+struct TextProblem {
+  std::size_t offset = 0;  ///< of the byte in the text
+  std::string what;        ///< a clause; empty: nothing is wrong
+};
+
+/// A name that others read: 1 to `most` bytes of UTF-8 without control characters. It goes into
+/// JSON, CSV and messages.
+TextProblem problem_of_text(std::string_view text, std::size_t most);
+
+/// A byte that is no part of a name, whatever comes before and after.
+bool is_control(char byte);
+
+}  // namespace kernbench::command
