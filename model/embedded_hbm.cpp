@@ -103,7 +103,7 @@ void EmbeddedHbm::arrive(Port& port, tlm::tlm_generic_payload& payload,
 
 void EmbeddedHbm::take_annotated() {
   in_turn([this] {
-    const sc_core::sc_time now = sc_core::sc_time_stamp();
+    const sc_core::sc_time& now = sc_core::sc_time_stamp();
     while (!annotated_.empty() && annotated_.front().time <= now) {
       const Annotated due = annotated_.front();
       annotated_.erase(annotated_.begin());

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <set>
 
@@ -327,6 +328,19 @@ TEST(Encoding, AnIdMayHaveTwoForms) {
   Program program;
   for (int i = 0; i < 3; ++i) program.steps.emplace_back(MathCmd{op});
   for (const std::uint32_t entries : {3U, 4U}) expect_inverse(program, entries);
+
+  // Four tensors in three entries: the fourth takes the place of the first form of id 1, and the
+  // second form, which is still there, is not set again.
+  Encoder encoder(3);
+  for (const TensorHandle& handle : {x, named, tcm(2, Shape{8, 8}), tcm(3, Shape{8, 8}), named}) {
+    op.operands = {{OperandName::src_a, handle}, {OperandName::src_b, handle}};
+    op.out = handle;
+    encoder.append(Command(MathCmd{op}));
+  }
+  const std::vector<Bytes> records = records_of(encoder.bytes());
+  EXPECT_EQ(std::count_if(records.begin(), records.end(),
+                          [](const Bytes& record) { return record[2] == kSetHandle; }),
+            4);
 }
 
 // A composite's completion is its number in its program, which begins anew after the end.
@@ -374,6 +388,21 @@ TEST(Encoding, TheDecoderKeepsTheTable) {
   EXPECT_EQ(decoder.entry(4), nullptr);
   decoder.reset();
   EXPECT_EQ(decoder.entry(2), nullptr);
+
+  // Nor does it count the commands of a program that was cut off.
+  Encoder encoder(4);
+  encoder.append(Command(pv_composite(tcm(1, Shape{8, 64}), hbm(2, Shape{64, 128}),
+                                      tcm(3, Shape{8, 128}, DType::f32))));
+  for (int program = 0; program < 2; ++program) {
+    decoder.reset();
+    Decoder::Result last = EndOfProgram{};
+    for (const Bytes& each : records_of(encoder.bytes())) {
+      last = decoder.decode(each.data(), each.size());
+    }
+    ASSERT_TRUE(std::holds_alternative<ProgramStep>(last));
+    const auto& command = std::get<Command>(std::get<ProgramStep>(last));
+    EXPECT_EQ(std::get<CompositeCmd>(command).completion.id, 0u);
+  }
 }
 
 // ---- what has no binary form --------------------------------------------------------------------

@@ -222,6 +222,23 @@ TEST(Limits, TileCountsAreBounded) {
   EXPECT_EQ(refusal(composite({copy(column(1, most), column(2, most))}), large), "accepted");
 }
 
+// R5.5: the first op of a composite streams in chunks of 8 x 32; 512 bytes of f16 each.
+TEST(Limits, StreamedHeadsFitATileBufferAndTheirOut) {
+  Limits tight = limits();
+  tight.math_head_from_hbm = true;
+  tight.tile_buffer_bytes = 512;
+  const TensorHandle x = hbm(1, Shape{16, 32});
+  EXPECT_EQ(refusal(composite({copy(x, tcm(2, Shape{16, 32}))}), tight), "accepted");
+  // The out may be the tensor itself, chunk by chunk, and not one that is a row further on.
+  EXPECT_EQ(refusal(composite({copy(x, x)}), tight), "accepted");
+  TensorHandle shifted = x;
+  shifted.addr += 64;
+  EXPECT_THAT(refusal(composite({copy(x, shifted)}), tight), HasSubstr("in part and streams in"));
+  tight.tile_buffer_bytes = 511;
+  EXPECT_THAT(refusal(composite({copy(x, tcm(2, Shape{16, 32}))}), tight),
+              HasSubstr("a chunk of its operands in HBM takes 512 bytes, a tile buffer has 511"));
+}
+
 TEST(Limits, RwHandlesAreTensorsInTcm) {
   const TensorHandle out = hbm(5, Shape{8, 32});
   EXPECT_EQ(refusal(composite({gemm(kA, kB, out)}, {out})), "accepted");

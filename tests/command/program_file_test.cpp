@@ -160,6 +160,9 @@ TEST(ProgramFile, HeaderTensorsAndStreamsLieAsDocumented) {
   EXPECT_TRUE(std::equal(records.begin(), records.end(),
                          bytes.begin() + static_cast<std::ptrdiff_t>(stream) + 16));
   EXPECT_EQ(bytes.size(), stream + 2 * (16 + records.size()) + 4);
+  const ProgramFile read = parse_program_file(bytes, "f.kbp");
+  EXPECT_EQ(read.streams[0].offset, stream + 16);
+  EXPECT_EQ(read.streams[1].offset, stream + 16 + records.size() + 16);
   EXPECT_EQ(at(bytes.size() - 4, 4), kernbench::test::crc32_by_bits(bytes, bytes.size() - 4));
 }
 
@@ -212,6 +215,9 @@ TEST(ProgramFile, FieldsAreChecked) {
     return refusal(sealed(copy));
   };
   const std::size_t x = 75, part = x + 57, out = part + 72 + 56, stream = out + 155;
+  for (std::size_t i = 0; i < 8; ++i) {
+    EXPECT_THAT(changed(i, 'x', 1), HasSubstr("offset 0: this is no program file")) << i;
+  }
   EXPECT_EQ(changed(8, 2, 4),
             "f.kbp: offset 8: the version is 2; this program reads 1; compile the kernel anew");
   EXPECT_THAT(changed(12, 1, 4), HasSubstr("offset 12: a reserved word is 0x1"));
@@ -244,6 +250,7 @@ TEST(ProgramFile, FieldsAreChecked) {
   EXPECT_THAT(changed(part + 4, 1 << 30, 4), HasSubstr("blocks of rows take at least 16 bytes"));
   EXPECT_THAT(changed(part + 4, 0, 4), HasSubstr("the part of program 0 has no rows"));
   EXPECT_THAT(changed(part, 1, 4), HasSubstr("a part is of program 1; parts are in the order"));
+  EXPECT_EQ(changed(part + 8, 8192 - 36, 8), "accepted");
   EXPECT_THAT(changed(part + 8, 8192 - 35, 8), HasSubstr("ends beyond the 8192 bytes of HBM"));
   EXPECT_THAT(changed(part + 8, ~std::uint64_t{0}, 8), HasSubstr("leaves no room"));
   EXPECT_THAT(changed(part + 16, 1, 8), HasSubstr("has 6 columns from 1; there are 6"));
@@ -265,6 +272,12 @@ TEST(ProgramFile, FieldsAreChecked) {
   // The first record of the stream: begin_region, 8 bytes.
   EXPECT_THAT(changed(stream + 16 + 2, 0x33, 1),
               HasSubstr("program 0: record kind 0x33 is unknown; allowed are 0x01, 0x02"));
+
+  ProgramFile file = sample();
+  file.tensors[1].name = "y";
+  Bytes alike = to_bytes(file);
+  alike[out + 32] = 'x';
+  EXPECT_EQ(refusal(sealed(alike)), "f.kbp: offset 260: two tensors are named x");
 }
 
 TEST(ProgramFile, WhatItCannotHoldIsRefusedWhenWritten) {

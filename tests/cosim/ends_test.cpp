@@ -233,7 +233,15 @@ TEST(Ends, AStopTooEarlyIsToldAndLeavesNoFile) {
   Pe pe("pe0", single_pe().pe, 0);
   EmbeddedHbm hbm("hbm", single_pe().hbm, 1, false);
   const auto monitor = bind_monitored(pe.memory, hbm.port(0));
-  pe.set_kernel(decode());
+  // A load of 512 ns. Its kernel has returned by then: one that waited would never leave what is on
+  // its stack.
+  pe.set_kernel([](CommandSink& sink) {
+    const command::Shape shape{32768};
+    sink.issue(command::DmaReadCmd{
+        command::make_handle(1, 0, shape, command::DType::f16, command::Space::hbm),
+        command::make_handle(2, command::kTcmBase, shape, command::DType::f16,
+                             command::Space::tcm)});
+  });
   const Process stopper("stopper", [] {
     sc_core::wait(nanoseconds(300));
     sc_core::sc_stop();

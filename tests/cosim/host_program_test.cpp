@@ -396,7 +396,29 @@ TEST(HostProgram, RunsWhatIsPublished) {
   bench.run();
 }
 
-// Nor is a program counted all of whose records were consumed when reset came.
+// A kernel of 500 ns that somebody else has launched before: it is no program of the host, whose
+// own one follows.
+TEST(HostProgram, WaitsForAKernelBeforeIt) {
+  arch::TopologyConfig topology = unit_pe();
+  topology.pe.cpu.launch_ns = arch::Rational(100);
+  std::unique_ptr<HostBench> bench;
+  bench = std::make_unique<HostBench>(topology, [&](HostCpu& host) {
+    host.publish(records_of(
+        [](CommandSink& sink) { sink.issue(command::MathCmd{fill(ns_of_math(0, 7))}); }));
+    sc_core::wait(611, SC_NS);
+    EXPECT_EQ(host.read(KB_HOST_STATUS), KB_HOST_STATUS_RUNNING);
+    EXPECT_EQ(host.read(KB_HOST_PROGRAMS_DONE), 0u);
+    host.await(KB_HOST_IRQ_DONE);
+    EXPECT_EQ(sc_core::sc_time_stamp(), sc_core::sc_time(610 + 117, SC_NS));
+    EXPECT_EQ(host.read(KB_HOST_PROGRAMS_DONE), 1u);
+    EXPECT_TRUE(bench->pe().idle());
+  });
+  bench->pe().cpu.launch(
+      [](CommandSink& sink) { sink.issue(command::MathCmd{fill(ns_of_math(0, 500))}); });
+  EXPECT_EQ(bench->run().rows.size(), 4u);
+}
+
+// A program is forgotten even if all of its records were consumed when reset came.
 TEST(HostProgram, ResetForgetsOneThatRunsOut) {
   HostBench bench(unit_pe(), [](HostCpu& host) {
     host.publish(records_of(

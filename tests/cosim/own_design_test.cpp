@@ -68,9 +68,9 @@ TEST(OwnDesign, PesKeepTheNamesOfTheirInstances) {
   wide.pe.pe_cost_model.fixed_cycles = 20;
   Chiplet left("left", single_pe(), {7, 2}), right("right", wide, {5});
   runtime::PeOutputs outputs(paths_in(folder));
-  outputs.add(*left.pes[0]);
-  outputs.add(*right.pes[0], "other.side");
   outputs.add(*left.pes[1]);
+  outputs.add(*right.pes[0], "other.side");
+  outputs.add(*left.pes[0]);
   left.pes[0]->set_kernel(fill(64));
   left.pes[1]->set_kernel(fill(640));
   right.pes[0]->set_kernel(fill(128));
@@ -113,6 +113,7 @@ TEST(OwnDesign, PesKeepTheNamesOfTheirInstances) {
 
   const auto summary = nlohmann::json::parse(read_file(folder / "summary.json"));
   EXPECT_EQ(summary["pes"], 3);
+  EXPECT_EQ(summary["sim_time_ps"], 51'063);
   EXPECT_EQ(summary["commands"], 3);
   EXPECT_EQ(summary["dispatch_cycles"], 2 * (40 + 17.0 / 16) + (20 + 17.0 / 16));
   EXPECT_EQ(summary["per_pe"]["left.pe2"]["done_ps"], 51'063);
@@ -132,7 +133,7 @@ TEST(OwnDesign, WhatCannotBeRecordedIsRefused) {
   const TemporaryFolder folder;
   Pe first("first", arch::PeConfig(), 0), same_index("same_index", arch::PeConfig(), 0),
       second("second", arch::PeConfig(), 1), odd("pe[2]", arch::PeConfig(), 2),
-      far("far", arch::PeConfig(), 65536);
+      last("last", arch::PeConfig(), 65535), far("far", arch::PeConfig(), 65536);
   {
     runtime::PeOutputs outputs(paths_in(folder));
     outputs.add(first);
@@ -140,6 +141,7 @@ TEST(OwnDesign, WhatCannotBeRecordedIsRefused) {
                 HasSubstr("first and same_index both have index 0"));
     EXPECT_THAT(refused([&] { outputs.add(second, "first"); }),
                 HasSubstr("two PEs are called first"));
+    EXPECT_EQ(refused([&] { outputs.add(last); }), "accepted");
     EXPECT_THAT(refused([&] { outputs.add(far); }), HasSubstr("far has index 65536"));
     EXPECT_THAT(refused([&] { outputs.add(odd); }), HasSubstr("the PE 'pe[2]' has a name"));
     for (const std::string name : {".", "a..b", ".a", "a.", "a b", "a:b", "$end"}) {

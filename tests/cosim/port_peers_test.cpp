@@ -348,6 +348,23 @@ TEST(WithheldAcceptance, ShiftsEveryTileAndNothingElse) {
   }
 }
 
+// A store that finds the load's request at the socket waits for its own acceptance only from its
+// BEGIN_REQ on, which is when the load's is accepted.
+TEST(WithheldAcceptance, CountsFromTheBeginOfTheRequest) {
+  Bench bench(config_of(arch::DmaPort::at), [](auto, const auto&) {
+    Behaviour behaviour;
+    behaviour.accept_ps = 100'000 * kNs;
+    return behaviour;
+  });
+  bench.run([](CommandSink& sink) {
+    sink.issue(command::DmaReadCmd{in_hbm(0, 32), in_tcm(0, 32)});
+    sink.issue(command::DmaWriteCmd{in_tcm(64, 32), in_hbm(0x1000, 32)});
+  });
+  EXPECT_EQ(TimeBase().now(), kLoad + kSetup + 200'000 * kNs);
+  EXPECT_EQ(bench.pe.dma.port.totals().read.accept_wait_ps, 100'000 * kNs);
+  EXPECT_EQ(bench.pe.dma.port.totals().write.accept_wait_ps, 100'000 * kNs);
+}
+
 // ---- 12: response status ------------------------------------------------------------------------
 
 struct Status {
@@ -711,6 +728,22 @@ TEST(Watchdog, PeCpuAtWorkIsProgressAndABusyPeerIsNone) {
   const IpcqResult result = run_beside_work("1000", 6000);
   EXPECT_EQ(TimeBase().now(), 5041'063 + 1000 * kNs + 1);
   EXPECT_THAT(result.report, HasSubstr("/kernbench/pe/watchdog: pe0: nothing has gone on for"));
+}
+
+// Four bursts of one load, accepted one after the other in 900 ns each and answered 2.8 us later:
+// first acceptances alone, then answers alone, are what goes on within the limit of 1 us.
+TEST(Watchdog, AcceptancesAndAnswersAreProgress) {
+  const auto& reports = collect_reports();
+  Bench bench(watched("1000"), [](auto, const auto&) {
+    Behaviour behaviour;
+    behaviour.accept_ps = 900 * kNs;
+    behaviour.response_ps = 2800 * kNs;
+    return behaviour;
+  });
+  bench.run([](CommandSink& sink) {
+    sink.issue(command::DmaReadCmd{in_hbm(0, 128), in_tcm(0, 128)});
+  });
+  EXPECT_THAT(reports, IsEmpty());
 }
 
 // Where the user lets the run go on, it says so once, and the run ends.

@@ -197,7 +197,7 @@ unsigned debug(Pe& pe, bool write, Address addr, Bytes& bytes) {
 std::string run_with_debug(arch::HbmMap map, bool data, bool checks) {
   const auto check = [=](Pe& pe, std::uint8_t first) {
     if (!checks) return;
-    const sc_core::sc_time now = sc_core::sc_time_stamp();
+    const sc_core::sc_time& now = sc_core::sc_time_stamp();
     Bytes bytes(100), back(100);
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(first + i);
     const unsigned all = data ? 100 : 0;

@@ -259,7 +259,9 @@ TEST(MemoryPort, OutstandingBytesAreLimited) {
 
 // R3.6: a command with data_op false takes its time and moves no data, its DMA_WRITE included.
 TEST(MemoryPort, WriteWithoutDataLeavesTheMemoryAsItIs) {
-  PeOnScriptedMemory bench(small_bursts(), [](auto, const auto&) { return Behaviour(); });
+  arch::PeConfig config = small_bursts();
+  config.memory_offset = 0x8000;
+  PeOnScriptedMemory bench(config, [](auto, const auto&) { return Behaviour(); });
   bench.pe.set_kernel([&](command::CommandSink& sink) {
     command::OpSpec gemm;
     gemm.kind = command::OpKind::gemm;
