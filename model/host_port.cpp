@@ -7,6 +7,7 @@
 
 #include "model/arch/limits.hpp"
 #include "tlm_if/command/error.hpp"
+#include "tlm_if/command/little_endian.hpp"
 
 namespace kernbench {
 namespace {
@@ -62,9 +63,7 @@ bool lies_in(std::uint64_t address, std::uint64_t length, std::uint64_t base, st
 }
 
 std::uint32_t word_of(const std::uint8_t* bytes) {
-  std::uint32_t word = 0;
-  for (unsigned i = 0; i < kWordBytes; ++i) word |= std::uint32_t{bytes[i]} << 8 * i;
-  return word;
+  return command::LittleEndianReader(bytes, kWordBytes).get<std::uint32_t>();
 }
 
 std::uint8_t byte_of(std::uint32_t word, std::uint64_t index) {

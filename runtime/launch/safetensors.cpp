@@ -17,6 +17,7 @@
 #include "model/record/output_file.hpp"
 #include "tlm_if/command/error.hpp"
 #include "tlm_if/command/file_bytes.hpp"
+#include "tlm_if/command/little_endian.hpp"
 
 namespace kernbench::runtime {
 namespace {
@@ -44,9 +45,7 @@ constexpr std::string_view kMetadata = "__metadata__";
 const FileDTypeInfo& info(FileDType dtype) { return kFileDTypes[static_cast<std::size_t>(dtype)]; }
 
 std::uint64_t load_u64(const std::uint8_t* bytes) {
-  std::uint64_t value = 0;
-  for (int i = 7; i >= 0; --i) value = value << 8 | bytes[i];
-  return value;
+  return command::LittleEndianReader(bytes, sizeof(std::uint64_t)).get<std::uint64_t>();
 }
 
 void save_u64(std::uint64_t value, std::uint8_t* bytes) {
