@@ -132,8 +132,8 @@ TEST(PeIpcq, PointToPointOverAMesh) {
   Pe sender("pe0", topology.pe, 0), receiver("pe1", topology.pe, 1);
   std::vector<std::unique_ptr<BaseProtocolMonitor>> monitors;
   for (Pe* pe : {&sender, &receiver}) {
-    monitors.push_back(bind_monitored(pe->memory, hbm.port(pe->index()),
-                                      "monitor" + std::to_string(pe->index())));
+    monitors.push_back(
+        bind_monitored(pe->memory, hbm.port(pe->index()), "monitor" + std::to_string(pe->index())));
     pe->ipcq_out.bind(noc.in(pe->index()));
     noc.out(pe->index()).bind(pe->ipcq_in);
   }
