@@ -24,6 +24,11 @@ if(KERNBENCH_BUILD_FUZZERS)
   add_compile_options(-fsanitize=fuzzer-no-link)  # coverage, which guides libFuzzer
 endif()
 
+# For what is installed: no path of the build machine in reports (__FILE__) or debug information; the
+# last one goes first.
+set(KERNBENCH_NO_BUILD_PATHS -ffile-prefix-map=${KernBench_SOURCE_DIR}/=
+                             -ffile-prefix-map=${CMAKE_BINARY_DIR}=.)
+
 set(KERNBENCH_INSTALL_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR}/kernbench)
 set(KERNBENCH_INSTALL_CMAKEDIR ${CMAKE_INSTALL_LIBDIR}/cmake/KernBench)
 
@@ -38,10 +43,7 @@ function(kernbench_add_library name)
   # Whatever standard a surrounding project has chosen.
   set_target_properties(kernbench_${name} PROPERTIES
                         CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
-  # No path of the build machine in reports (__FILE__) or debug information; the last one goes first.
-  target_compile_options(kernbench_${name} PRIVATE
-                         -ffile-prefix-map=${KernBench_SOURCE_DIR}/=
-                         -ffile-prefix-map=${CMAKE_BINARY_DIR}=.)
+  target_compile_options(kernbench_${name} PRIVATE ${KERNBENCH_NO_BUILD_PATHS})
   target_include_directories(kernbench_${name} PUBLIC
                              $<BUILD_INTERFACE:${KernBench_SOURCE_DIR}>
                              $<INSTALL_INTERFACE:${KERNBENCH_INSTALL_INCLUDEDIR}>)

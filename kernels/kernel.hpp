@@ -105,7 +105,12 @@ struct TensorSpec {
 };
 
 /// Entries of named tensors, exact in double.
-using HostTensors = std::map<std::string, std::vector<double>, std::less<>>;
+struct HostTensors : std::map<std::string, std::vector<double>, std::less<>> {
+  using map::map;
+  /// Throws std::out_of_range, which tells the names that there are.
+  const std::vector<double>& at(std::string_view name) const;
+  std::vector<double>& at(std::string_view name);
+};
 
 /// What the results are compared with: float64, computed on the host from the same inputs.
 struct Reference {

@@ -24,8 +24,11 @@ Integer parse_integer(const std::string& text, Index min, Index max) {
   Integer integer;
   const char* end = text.data() + text.size();
   const auto [last, error] = std::from_chars(text.data(), end, integer.value);
+  const std::size_t first_digit = text.rfind('-', 0) == 0 ? 1 : 0;
   if (last != end || error == std::errc::invalid_argument) {
     integer.fault = "no integer";
+  } else if (text.size() > first_digit + 1 && text[first_digit] == '0') {
+    integer.fault = "written with a leading zero";  // as in topologies: it looks octal
   } else if (error != std::errc() || integer.value < min || integer.value > max) {
     integer.fault = "out of range";
   }
@@ -68,7 +71,9 @@ std::string allowed(const Parameter& parameter) {
 /// The value as it is kept: integers in their shortest form.
 std::string checked(std::string_view kernel, const Parameter& parameter, const std::string& value) {
   const auto refuse = [&](const std::string& what) {
-    throw InputError(fmt::format("{}: {}={}{}", kernel, parameter.name, value, what));
+    const bool odd = std::any_of(value.begin(), value.end(), [](char c) { return c <= ' '; });
+    throw InputError(
+        fmt::format(odd ? "{}: {}='{}'{}" : "{}: {}={}{}", kernel, parameter.name, value, what));
   };
   if (value.empty()) {
     refuse(fmt::format(" is empty; give {}, or leave it away", allowed(parameter)));
@@ -101,6 +106,18 @@ const std::string& value_of(const std::vector<std::pair<std::string, std::string
 }
 
 }  // namespace
+
+const std::vector<double>& HostTensors::at(std::string_view name) const {
+  if (const auto found = find(name); found != end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto& entry : *this) names.push_back(entry.first);
+  throw std::out_of_range(fmt::format("no tensor '{}'; there are {}{}", name,
+                                      fmt::join(names, ", "), did_you_mean(name, names)));
+}
+
+std::vector<double>& HostTensors::at(std::string_view name) {
+  return const_cast<std::vector<double>&>(std::as_const(*this).at(name));
+}
 
 Parameter Parameter::gives_way_to(std::string other) const {
   Parameter parameter = *this;

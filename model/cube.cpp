@@ -17,7 +17,7 @@ std::unique_ptr<Fabric> make_noc(const arch::TopologyConfig& topology, std::uint
   return std::make_unique<Fabric>(
       "noc",
       arch::Network::mesh(topology.noc, topology.pe.clock_ghz, endpoints.pes, endpoints.channels),
-      cube, [endpoints, cube, pes](const Packet& packet) {
+      arch::NetworkOrder::noc(cube), [endpoints, cube, pes](const Packet& packet) {
         switch (packet.to) {
           case Packet::To::memory:
             return endpoints.memory(packet.index % pes);

@@ -1,29 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/embedded_hbm.hpp"
 
+#include <tlm_utils/simple_target_socket.h>
+
 #include <algorithm>
 #include <string>
 
+#include "model/arch/config_check.hpp"
 #include "tlm_if/response_side.hpp"
 
 namespace kernbench {
+namespace {
+
+const arch::HbmConfig& checked(const char* name, const arch::HbmConfig& config) {
+  arch::check_config(name, config);
+  return config;
+}
+
+}  // namespace
 
 /// One target socket, and the response side of its base protocol.
-class EmbeddedHbm::Port : private tlm::tlm_fw_transport_if<> {
+class EmbeddedHbm::Port {
  public:
   Port(EmbeddedHbm& memory, std::uint32_t port_index)
       : socket(("port_" + std::to_string(port_index)).c_str()), index(port_index), memory_(memory) {
-    socket.bind(*this);
+    // b_transport is the socket's own: it goes through the phases and waits for them.
+    socket.register_nb_transport_fw(this, &Port::nb_transport_fw);
+    socket.register_transport_dbg(this, &Port::transport_dbg);
+    socket.register_get_direct_mem_ptr(this, &Port::get_direct_mem_ptr);
   }
 
   void respond(tlm::tlm_generic_payload& payload) { responses_.respond(payload); }
 
-  tlm::tlm_target_socket<32> socket;
+  tlm_utils::simple_target_socket<Port, 32> socket;
   const std::uint32_t index;
 
  private:
   tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
-                                     sc_core::sc_time& delay) override {
+                                     sc_core::sc_time& delay) {
     if (phase == tlm::BEGIN_REQ) {
       payload.acquire();
       memory_.arrive(*this, payload, delay);
@@ -34,13 +48,7 @@ class EmbeddedHbm::Port : private tlm::tlm_fw_transport_if<> {
     return tlm::TLM_ACCEPTED;
   }
 
-  void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override {
-    memory_.access(payload);
-    delay += memory_.time_.to_sc_time(memory_.timing_.service(payload.get_data_length()) +
-                                      memory_.timing_.latency());
-  }
-
-  unsigned int transport_dbg(tlm::tlm_generic_payload& payload) override {
+  unsigned int transport_dbg(tlm::tlm_generic_payload& payload) {
     const command::ByteRange range = memory_.storage_.range();
     const std::uint64_t addr = payload.get_address();
     if (!memory_.data_ || addr >= range.end) return 0;
@@ -51,20 +59,20 @@ class EmbeddedHbm::Port : private tlm::tlm_fw_transport_if<> {
     return static_cast<unsigned int>(bytes);
   }
 
-  bool get_direct_mem_ptr(tlm::tlm_generic_payload&, tlm::tlm_dmi& dmi) override {
+  bool get_direct_mem_ptr(tlm::tlm_generic_payload&, tlm::tlm_dmi& dmi) {
     dmi.init();  // denied for all addresses: no access, null pointer, range 0 to the last
     return false;
   }
 
   EmbeddedHbm& memory_;
-  ResponseSide responses_{socket};
+  ResponseSide responses_{*socket.operator->()};
 };
 
 EmbeddedHbm::EmbeddedHbm(const sc_core::sc_module_name& name, const arch::HbmConfig& config,
                          std::uint32_t ports, bool data, std::uint32_t order)
     : sc_module(name),
       Settling(SettleHub::of_simulation(), SettlePhase::memory, order, 0),
-      timing_(config),
+      timing_(checked(sc_module::name(), config)),
       data_(data),
       storage_({0, config.bytes}) {
   KERNBENCH_HAS_PROCESS(EmbeddedHbm);

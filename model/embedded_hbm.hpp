@@ -13,7 +13,7 @@
 
 namespace kernbench {
 
-/// What a memory has served, without debug and blocking transport.
+/// What a memory has served, without debug transport.
 struct MemoryTotals {
   std::uint64_t busy_ps = 0;
   std::uint64_t read_bytes = 0;
@@ -24,12 +24,15 @@ struct MemoryTotals {
 /// of arrival, those of one instant in port order.
 ///
 /// Timing: END_REQ at the end of a burst's service (bytes / (gbps * efficiency)), BEGIN_RESP
-/// latency_ns later, pipelined. b_transport takes service + latency without contention.
+/// latency_ns later, pipelined. b_transport waits for its turn in the same order, and for its
+/// response; calls of one port are accepted one after the other.
 /// Not modelled: banks, rows, refresh, read-write turnaround.
 class EmbeddedHbm : public sc_core::sc_module, private Settling {
  public:
-  /// `data`: holds bytes; otherwise it only takes time, and transport_dbg moves 0 bytes. `order`:
-  /// among the memories of a design, in the settling of an instant.
+  /// Throws InputError if a field of `config` is outside the range of its key; of `gbps`, if it is
+  /// 0 or above it: a PE or a channel may have a share. `data`: holds bytes; otherwise it only
+  /// takes time, and transport_dbg moves 0 bytes. `order`: among the memories of a design, in the
+  /// settling of an instant.
   EmbeddedHbm(const sc_core::sc_module_name& name, const arch::HbmConfig& config,
               std::uint32_t ports, bool data, std::uint32_t order = 0);
   ~EmbeddedHbm() override;

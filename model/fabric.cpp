@@ -107,7 +107,18 @@ void Fabric::arrive(std::uint32_t link, Packet& packet) {
     --place;
   }
   queue.insert(place, &packet);
+  note_queued(link);
+  links_[link].queued_bytes += packet.bytes;
   make_ready(link);
+}
+
+// Before the queue changes. What it holds within an instant only has not waited.
+void Fabric::note_queued(std::uint32_t link) {
+  Link& l = links_[link];
+  if (l.queue_changed_ps == time_.now()) return;
+  l.queue_changed_ps = time_.now();
+  std::uint64_t& most = statistics_[link].max_queued_bytes;
+  most = std::max(most, l.queued_bytes);
 }
 
 void Fabric::make_ready(std::uint32_t link) {
@@ -139,6 +150,9 @@ void Fabric::start(std::uint32_t link) {
   Link& l = links_[link];
   Packet& packet = *l.queue.front();
   l.queue.erase(l.queue.begin());
+  note_queued(link);
+  l.queued_bytes -= packet.bytes;
+  statistics_[link].wait_ps += time_.now() - packet.arrival;
   l.busy = true;
   const arch::Picoseconds service = network_.service(packet.bytes);
   const arch::Picoseconds latency = network_.links()[link].latency;

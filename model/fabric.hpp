@@ -15,13 +15,16 @@
 
 namespace kernbench {
 
-/// What went over one link: whole packets only, so that busy_ps never exceeds the time passed.
+/// What went over one link: whole packets only, so that busy_ps never exceeds the time passed. A
+/// packet waits from when its head has come until the link takes it.
 struct LinkStatistics {
   std::string name;
   std::uint64_t packets = 0;
   std::uint64_t bytes_in = 0;   ///< arrived at the link
   std::uint64_t bytes_out = 0;  ///< left it
   std::uint64_t busy_ps = 0;
+  std::uint64_t wait_ps = 0;           ///< summed over the packets that it has taken
+  std::uint64_t max_queued_bytes = 0;  ///< of packets that waited together, whole
 };
 
 /// The links of one network: the NoC of a cube, or a ring. A packet comes in whole at one endpoint
@@ -58,6 +61,8 @@ class Fabric : public sc_core::sc_module, private Settling {
     std::vector<Packet*> queue;  // by arrival, those of one instant by key
     bool busy = false;
     bool ready = false;  // in ready_
+    std::uint64_t queued_bytes = 0;
+    std::uint64_t queue_changed_ps = 0;
   };
   // In this order within an instant: the sender hears that the tail has left before the packet is
   // the receiver's.
@@ -79,6 +84,7 @@ class Fabric : public sc_core::sc_module, private Settling {
   void finish(std::uint32_t link, Packet& packet);
   void deliver(Packet& packet);
   void make_ready(std::uint32_t link);
+  void note_queued(std::uint32_t link);
   void schedule(std::uint64_t delay, EventKind kind, std::uint32_t link, Packet& packet);
   static bool later(const Event& x, const Event& y);
 

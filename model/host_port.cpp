@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "model/arch/limits.hpp"
 #include "tlm_if/command/error.hpp"
@@ -22,6 +23,8 @@ constexpr std::uint64_t kWordBytes = 4;
 // Of a SET_HANDLE record: framing and index precede the entry.
 constexpr std::size_t kEntryOffset = command::kFramingBytes + 4;
 constexpr std::uint64_t kPsPerNs = 1000;
+// More than a host reads of the registers at one instant for good reason.
+constexpr std::uint32_t kMaxPolls = 1'000'000;
 
 static_assert(command::kMaxHandleTableEntries * KB_HOST_TABLE_STRIDE <=
               KB_HOST_RING - KB_HOST_TABLE);
@@ -39,19 +42,19 @@ static_assert(KB_HOST_ERROR_NONE == static_cast<unsigned>(Fault::none) &&
               KB_HOST_ERROR_BAD_RANGE == static_cast<unsigned>(Fault::bad_range) &&
               KB_HOST_ERROR_REFUSED == static_cast<unsigned>(Fault::refused));
 
-HostPortConfig checked(const HostPortConfig& config) {
+HostPortConfig checked(const sc_core::sc_module_name& name, const HostPortConfig& config) {
+  const auto* const port = static_cast<const char*>(name);
   const std::uint32_t ring = config.ring_bytes;
   if (ring < kMinRingBytes || ring > kMaxRingBytes || (ring & (ring - 1)) != 0) {
-    throw InputError(
-        fmt::format("host port: ring_bytes is {}; it must be a power of two in [{}, {}]", ring,
-                    kMinRingBytes, kMaxRingBytes));
+    throw InputError(fmt::format("{}: ring_bytes is {}; it must be a power of two in [{}, {}]",
+                                 port, ring, kMinRingBytes, kMaxRingBytes));
   }
   if (config.table_entries < 1 || config.table_entries > command::kMaxHandleTableEntries) {
-    throw InputError(fmt::format("host port: table_entries is {}; it must be in [1, {}]",
+    throw InputError(fmt::format("{}: table_entries is {}; it must be in [1, {}]", port,
                                  config.table_entries, command::kMaxHandleTableEntries));
   }
   if (arch::Rational(kMaxAccessNs) < config.access_ns) {
-    throw InputError(fmt::format("host port: access_ns is {}; it must be in [0, {}]",
+    throw InputError(fmt::format("{}: access_ns is {}; it must be in [0, {}]", port,
                                  config.access_ns.to_string(), kMaxAccessNs));
   }
   return config;
@@ -81,7 +84,7 @@ HostPort::HostPort(const sc_core::sc_module_name& name, Pe& pe, const HostPortCo
                static_cast<std::uint32_t>(ComponentOrder::host_port)),
       cpu_(pe.cpu),
       ipcq_(pe.ipcq),
-      config_(checked(config)),
+      config_(checked(name, config)),
       limits_(arch::limits_of(pe.config(), pe.index())),
       pe_index_(pe.index()),
       access_time_(TimeBase().to_sc_time(arch::ExactScale(config.access_ns).rounded(kPsPerNs))),
@@ -96,6 +99,14 @@ HostPort::HostPort(const sc_core::sc_module_name& name, Pe& pe, const HostPortCo
   host.register_transport_dbg(this, &HostPort::transport_dbg);
   host.register_get_direct_mem_ptr(this, &HostPort::get_direct_mem_ptr);
   cpu_.set_launch_done_handler([this] { launch_done(); });
+  pe.set_fault_handler([this](const PeFault& fault) { return take_fault(fault); });
+}
+
+// sc_out must be bound; a host that polls, or waits for a time, has nothing to bind.
+void HostPort::before_end_of_elaboration() {
+  if (interrupt.bind_count() != 0) return;
+  unbound_ = std::make_unique<sc_core::sc_signal<bool>>("unbound");
+  interrupt.bind(*unbound_);
 }
 
 // A PE that is bound to no network has no other to name, whatever pe.pes says.
@@ -106,8 +117,29 @@ void HostPort::end_of_elaboration() {
 // An access takes effect when the host's own delay has passed: the doorbell's time is the launch's.
 void HostPort::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
   if (delay != sc_core::SC_ZERO_TIME) sc_core::wait(delay);
+  watch_polling(payload);
   payload.set_response_status(access(payload));
   delay = access_time_;
+}
+
+// What the host writes into the ring, and what it starts, is no poll however often.
+void HostPort::watch_polling(const tlm::tlm_generic_payload& payload) {
+  const std::uint64_t address = payload.get_address();
+  const bool starts =
+      payload.is_write() && (address == KB_HOST_CONTROL || address == KB_HOST_DOORBELL);
+  const bool polls = address < KB_HOST_TABLE && !starts;
+  const sc_core::sc_time& now = sc_core::sc_time_stamp();
+  if (!polls || now != poll_time_) polls_ = 0;
+  poll_time_ = now;
+  if (!polls || ++polls_ < kMaxPolls) return;
+  polls_ = 0;
+  SC_REPORT_ERROR(
+      "/kernbench/host_port/polling",
+      fmt::format("{}: the host has accessed registers {} times at {} and no time passes, so that "
+                  "what it waits for cannot come; let it wait for the interrupt or for a time "
+                  "between two accesses, or set access_ns of the port above 0",
+                  name(), kMaxPolls, now.to_string())
+          .c_str());
 }
 
 // Whether it is taken is known before anything changes.
@@ -205,6 +237,8 @@ std::optional<HostPort::Access> HostPort::word_access(std::uint64_t address) con
     case KB_HOST_ERROR_OFFSET_LO:
     case KB_HOST_ERROR_OFFSET_HI:
     case KB_HOST_ERROR_INFO:
+    case KB_HOST_ERROR_ADDRESS_LO:
+    case KB_HOST_ERROR_ADDRESS_HI:
       return Access::read_only;
     case KB_HOST_CONTROL:
     case KB_HOST_DOORBELL:
@@ -282,6 +316,10 @@ std::uint32_t HostPort::read_register(std::uint64_t offset) const {
       return high(error_.offset);
     case KB_HOST_ERROR_INFO:
       return error_.info;
+    case KB_HOST_ERROR_ADDRESS_LO:
+      return low(error_.address);
+    case KB_HOST_ERROR_ADDRESS_HI:
+      return high(error_.address);
     default:
       return 0;  // write-only
   }
@@ -329,6 +367,7 @@ void HostPort::reset() {
   space_armed_ = false;
   programs_done_ = 0;
   error_ = {};
+  pe_fault_.reset();
   incoming_.clear();
   waiting_ = false;
   cut_ = launched_;
@@ -343,7 +382,8 @@ void HostPort::publish(std::uint32_t tail) {
   if (count > free_bytes()) {
     error_ = {KB_HOST_ERROR_DOORBELL, published_, tail,
               fmt::format("doorbell {:#x} publishes {} bytes after the tail {:#x}; {} are free",
-                          tail, count, low(published_), free_bytes())};
+                          tail, count, low(published_), free_bytes()),
+              0};
     irq_status_ |= KB_HOST_IRQ_ERROR;
   } else {
     const std::size_t begin = low(published_) & (config_.ring_bytes - 1);
@@ -401,6 +441,12 @@ void HostPort::take_record(command::CommandSink& sink, std::size_t size) {
     entry.first = update->index;
     std::copy_n(record + kEntryOffset, command::kHandleEntryBytes, entry.second.begin());
   }
+  if (step != nullptr && std::holds_alternative<command::Command>(*step)) {
+    while (!issued_.empty() && issued_.front().command < cpu_.first_outstanding()) {
+      issued_.pop_front();
+    }
+    issued_.push_back({cpu_.totals().commands, consumed_, word_of(record)});
+  }
   ended_ = std::holds_alternative<command::EndOfProgram>(result);
   position_ += size;
   consumed_ += size;
@@ -439,8 +485,27 @@ void HostPort::perform(command::ProgramStep& step, command::CommandSink& sink) {
 }
 
 void HostPort::fail(std::uint32_t code, std::size_t offset, std::string reason) {
-  fault_ = {code, consumed_ + offset, word_of(stream_.data() + position_), std::move(reason)};
+  fault_ = {code, consumed_ + offset, word_of(stream_.data() + position_), std::move(reason), 0};
   touch();
+}
+
+// The earliest command's if there are several at one instant, in whatever order they are found. Of
+// a program that reset has cut nobody wants to know.
+bool HostPort::take_fault(const PeFault& fault) {
+  const auto record = std::find_if(issued_.begin(), issued_.end(), [&](const Issued& issued) {
+    return issued.command == fault.command;
+  });
+  if (record == issued_.end()) return false;  // of a launch of somebody else
+  if (cut_) return true;
+  Error error{KB_HOST_ERROR_MEMORY, record->offset, record->framing, fault.reason, fault.address};
+  if (fault.kind == PeFault::Kind::address) error.code = KB_HOST_ERROR_ADDRESS;
+  if (fault.kind == PeFault::Kind::message_size) error.code = KB_HOST_ERROR_MESSAGE_SIZE;
+  const auto key = [](const Error& of) {
+    return std::tie(of.offset, of.address, of.code, of.reason);
+  };
+  if (!pe_fault_ || key(error) < key(*pe_fault_)) pe_fault_ = std::move(error);
+  touch();
+  return true;
 }
 
 // So registers, and what the kernel's thread finds in the stream, depend neither on the order of
@@ -461,8 +526,9 @@ void HostPort::settle() {
               table_.begin() + std::ptrdiff_t{index} * std::ptrdiff_t{KB_HOST_TABLE_ENTRY_BYTES});
   }
   new_entries_.clear();
-  if (fault_.code != KB_HOST_ERROR_NONE && !halted()) {
-    error_ = fault_;
+  // A command's fault is of a record before that which is wrong itself.
+  if ((pe_fault_ || fault_.code != KB_HOST_ERROR_NONE) && !halted()) {
+    error_ = pe_fault_ ? *pe_fault_ : fault_;
     irq_status_ |= KB_HOST_IRQ_ERROR;
   }
   const bool more = !incoming_.empty();
@@ -489,7 +555,7 @@ void HostPort::settle() {
 void HostPort::launch_done() {
   if (!launched_ || !returned_) return;  // a launch of somebody else
   launched_ = false;
-  if (ended_ && !cut_) {
+  if (ended_ && !cut_ && !pe_fault_) {
     ++programs_done_;
     irq_status_ |= KB_HOST_IRQ_DONE;
   }

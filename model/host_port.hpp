@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,18 +31,22 @@ struct HostPortConfig {
 /// What a CPU model runs the kernels of a PE with: registers, a command ring, a handle table and an
 /// interrupt (docs/host_port.md, tlm_if/host_port_registers.h). The records in the ring are those
 /// of tlm_if/command/encoding.hpp. To be created after its Pe, for a PE that nobody else launches
-/// kernels on: it sets the handler of PeCpu::set_launch_done_handler.
+/// kernels on: it sets the handlers of PeCpu::set_launch_done_handler and Pe::set_fault_handler.
 ///
 /// Timing: each program is a launch of PE_CPU, launch_ns included, at the doorbell that publishes
 /// its first byte, or when the program before it is done. Decoding takes no time: dispatch costs
 /// what the bytes of a command cost (R3.8), so that a program whose records are there in time runs
 /// as its live kernel does. What happens at an instant is seen in registers when it has settled.
 /// Not modelled: arbitration of accesses, the time to read the ring.
+///
+/// A host that polls in a loop in which no time passes is the report
+/// `/kernbench/host_port/polling`: the PE's turn never comes.
 class HostPort : public sc_core::sc_module, private Settling {
  public:
   /// Base protocol: b_transport, nb_transport by the adapter of the socket, debug; DMI is denied.
   tlm_utils::simple_target_socket<HostPort, 32> host{"host"};
-  /// Level: an interrupt is pending whose mask bit is set.
+  /// Level: an interrupt is pending whose mask bit is set. May stay unbound; who binds it does so
+  /// before elaboration.
   sc_core::sc_out<bool> interrupt{"interrupt"};
 
   /// Throws InputError for a configuration that is out of range. `pe` outlives the simulation.
@@ -52,19 +58,23 @@ class HostPort : public sc_core::sc_module, private Settling {
 
  private:
   enum class Access : std::uint8_t { read_only, write_only, read_write };
-  struct Register {
-    std::uint32_t offset;
-    Access access;
-  };
   struct Error {
     std::uint32_t code = KB_HOST_ERROR_NONE;
     std::uint64_t offset = 0;  // of the stream since reset
     std::uint32_t info = 0;
     std::string reason;
+    command::Address address = 0;  // in HBM, of the memory's
+  };
+  /// The record of a command that was issued.
+  struct Issued {
+    std::uint64_t command;
+    std::uint64_t offset;  // of the stream since reset
+    std::uint32_t framing;
   };
 
   // The host's side, within its calls.
   void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay);
+  void watch_polling(const tlm::tlm_generic_payload& payload);
   unsigned int transport_dbg(tlm::tlm_generic_payload& payload);
   bool get_direct_mem_ptr(tlm::tlm_generic_payload& payload, tlm::tlm_dmi& dmi);
   tlm::tlm_response_status access(const tlm::tlm_generic_payload& payload);
@@ -93,7 +103,9 @@ class HostPort : public sc_core::sc_module, private Settling {
   /// The rest of it.
   void perform(command::ProgramStep& step, command::CommandSink& sink);
   void fail(std::uint32_t code, std::size_t offset, std::string reason);
+  bool take_fault(const PeFault& fault);
 
+  void before_end_of_elaboration() override;
   void end_of_elaboration() override;
   void settle() override;
   void launch_done();
@@ -108,6 +120,7 @@ class HostPort : public sc_core::sc_module, private Settling {
   const std::uint32_t pe_index_;
   sc_core::sc_time access_time_;
   sc_core::sc_event interrupt_event_;
+  std::unique_ptr<sc_core::sc_signal<bool>> unbound_;  // bound where nobody else has
 
   // What the host sees and writes.
   std::vector<std::uint8_t> ring_;
@@ -121,6 +134,8 @@ class HostPort : public sc_core::sc_module, private Settling {
   std::uint32_t programs_done_ = 0;
   Error error_;
   bool level_ = false;  // of the interrupt
+  sc_core::sc_time poll_time_;
+  std::uint32_t polls_ = 0;  // at that time, without anything else
 
   // Since the last settle().
   std::vector<std::uint8_t> incoming_;  // published
@@ -131,6 +146,7 @@ class HostPort : public sc_core::sc_module, private Settling {
   bool cut_ = false;       // and it was, by reset
   bool stop_ = false;      // no further record is to be consumed
   bool waiting_ = false;
+  std::optional<Error> pe_fault_;  // the first one since reset
 
   // The kernel's thread's.
   command::Decoder decoder_;
@@ -138,8 +154,9 @@ class HostPort : public sc_core::sc_module, private Settling {
   std::size_t position_ = 0;
   std::uint64_t consumed_ = 0;  // bytes since reset
   std::vector<std::pair<std::uint32_t, std::array<std::uint8_t, command::kHandleEntryBytes>>>
-      new_entries_;  // of the table, not yet visible
-  Error fault_;      // not yet visible
+      new_entries_;            // of the table, not yet visible
+  std::deque<Issued> issued_;  // those outstanding, and some before them
+  Error fault_;                // not yet visible
   std::vector<std::string> open_regions_;
   bool ended_ = false;     // the end of the program was consumed
   bool returned_ = false;  // the body

@@ -3,16 +3,15 @@
 
 #include <fmt/format.h>
 #include <tlm_utils/peq_with_get.h>
+#include <tlm_utils/simple_target_socket.h>
 
 #include <algorithm>
 
+#include "model/arch/config_check.hpp"
 #include "tlm_if/response_side.hpp"
 
 namespace kernbench {
 namespace {
-
-// In the lower half of Packet::key, apart from the packets that PE_IPCQ of the same PE counts.
-constexpr std::uint64_t kMemoryKeys = std::uint64_t{1} << 31;
 
 arch::HbmConfig channel_of_stack(const arch::HbmConfig& stack) {
   arch::HbmConfig channel = stack;
@@ -42,15 +41,13 @@ class InterleavedHbm::ChannelNiu : public sc_core::sc_module,
 
   ChannelNiu(const sc_core::sc_module_name& name, InterleavedHbm& stack, std::uint32_t endpoint,
              Fabric& noc)
-      : sc_module(name), stack_(stack), endpoint_(endpoint) {
+      : sc_module(name), stack_(stack) {
     memory.bind(*this);
     packet_out_.bind(*this);
     packet_in_.bind(*this);
     packet_out_.bind(noc.in(endpoint));
     noc.out(endpoint).bind(packet_in_);
   }
-
-  std::uint32_t endpoint() const { return endpoint_; }
 
  private:
   /// A request is whole.
@@ -96,7 +93,6 @@ class InterleavedHbm::ChannelNiu : public sc_core::sc_module,
   void invalidate_direct_mem_ptr(sc_dt::uint64, sc_dt::uint64) override {}
 
   InterleavedHbm& stack_;
-  const std::uint32_t endpoint_;
   InitiatorSocket<PacketProtocol> packet_out_{"packet_out"};
   TargetSocket<PacketProtocol> packet_in_{"packet_in"};
   std::vector<MemoryPacket*> requests_;  // by arrival; the first is at the channel
@@ -108,20 +104,22 @@ class InterleavedHbm::ChannelNiu : public sc_core::sc_module,
 /// One link leads into a PE: its responses come one at a time. The PE's requests come one at a time
 /// as well. So there is nothing to decide, and no settling.
 class InterleavedHbm::PeNiu : public sc_core::sc_module,
-                              private tlm::tlm_fw_transport_if<>,
                               private ForwardInterface<PacketProtocol>,
                               private BackwardInterface<PacketProtocol> {
  public:
-  tlm::tlm_target_socket<32> memory{"memory"};
+  tlm_utils::simple_target_socket<PeNiu, 32> memory{"memory"};
 
   PeNiu(const sc_core::sc_module_name& name, InterleavedHbm& stack, std::uint32_t pe_number,
         std::uint32_t endpoint, Fabric& noc)
-      : sc_module(name), stack_(stack), noc_(noc), pe_(pe_number), endpoint_(endpoint) {
+      : sc_module(name), stack_(stack), pe_(pe_number) {
     KERNBENCH_HAS_PROCESS(PeNiu);
     SC_METHOD(take_annotated);
     sensitive << annotated_.get_event();
     dont_initialize();
-    memory.bind(*this);
+    // b_transport is the socket's own: it goes through the phases and waits for them.
+    memory.register_nb_transport_fw(this, &PeNiu::nb_transport_fw);
+    memory.register_transport_dbg(this, &PeNiu::transport_dbg);
+    memory.register_get_direct_mem_ptr(this, &PeNiu::get_direct_mem_ptr);
     packet_out_.bind(*this);
     packet_in_.bind(*this);
     packet_out_.bind(noc.in(endpoint));
@@ -132,7 +130,7 @@ class InterleavedHbm::PeNiu : public sc_core::sc_module,
 
  private:
   tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
-                                     sc_core::sc_time& delay) override {
+                                     sc_core::sc_time& delay) {
     if (phase == tlm::BEGIN_REQ) {
       payload.acquire();
       if (delay == sc_core::SC_ZERO_TIME) {
@@ -164,7 +162,7 @@ class InterleavedHbm::PeNiu : public sc_core::sc_module,
     packet.to = Packet::To::channel;
     packet.index = stack_.channel_of(payload.get_address());
     packet.bytes = stack_.request_bytes(payload);
-    packet.key = std::uint64_t{pe_} << 32 | kMemoryKeys | (count_++ & (kMemoryKeys - 1));
+    packet.key = packet_key(pe_, PacketMaker::memory, count_++);
     send_forward(packet_out_, packet, tlm::BEGIN_REQ);
   }
 
@@ -196,17 +194,7 @@ class InterleavedHbm::PeNiu : public sc_core::sc_module,
     return tlm::TLM_ACCEPTED;
   }
 
-  void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override {
-    check(payload);
-    const std::uint32_t channel = stack_.channel_of(payload.get_address());
-    stack_.channel_nius_[channel]->memory->b_transport(payload, delay);
-    const std::uint32_t there = stack_.channel_nius_[channel]->endpoint();
-    const arch::Network& network = noc_.network();
-    delay += time_.to_sc_time(network.unloaded(endpoint_, there, stack_.request_bytes(payload)) +
-                              network.unloaded(there, endpoint_, stack_.response_bytes(payload)));
-  }
-
-  unsigned int transport_dbg(tlm::tlm_generic_payload& payload) override {
+  unsigned int transport_dbg(tlm::tlm_generic_payload& payload) {
     const std::uint64_t addr = payload.get_address();
     unsigned char* const data = payload.get_data_ptr();
     const unsigned int length = payload.get_data_length();
@@ -229,18 +217,15 @@ class InterleavedHbm::PeNiu : public sc_core::sc_module,
     return done;
   }
 
-  bool get_direct_mem_ptr(tlm::tlm_generic_payload& payload, tlm::tlm_dmi& dmi) override {
+  bool get_direct_mem_ptr(tlm::tlm_generic_payload& payload, tlm::tlm_dmi& dmi) {
     return stack_.channel_nius_.front()->memory->get_direct_mem_ptr(payload, dmi);
   }
 
   InterleavedHbm& stack_;
-  Fabric& noc_;
-  const TimeBase time_;
   const std::uint32_t pe_;
-  const std::uint32_t endpoint_;
   InitiatorSocket<PacketProtocol> packet_out_{"packet_out"};
   TargetSocket<PacketProtocol> packet_in_{"packet_in"};
-  ResponseSide responses_{memory};
+  ResponseSide responses_{*memory.operator->()};
   tlm_utils::peq_with_get<tlm::tlm_generic_payload> annotated_{"annotated"};
   std::vector<std::unique_ptr<MemoryPacket>> packets_;
   std::vector<MemoryPacket*> free_;
@@ -253,6 +238,7 @@ InterleavedHbm::InterleavedHbm(const sc_core::sc_module_name& name,
     : sc_module(name),
       interleave_bytes_(topology.hbm.interleave_bytes),
       flit_bytes_(topology.noc.bytes_per_cycle) {
+  arch::check_config(sc_module::name(), topology.hbm);
   const arch::CubeEndpoints endpoints{topology.pes_per_cube, topology.hbm.channels};
   const arch::HbmConfig channel = channel_of_stack(topology.hbm);
   const auto numbered = [](const char* what, std::uint32_t index) {

@@ -25,7 +25,7 @@ namespace kernbench {
 /// on a link: END_REQ to the PE after flits(request), when the tail has left the PE's own link;
 /// BEGIN_RESP after 2 way + flits(request) + flits(response) + the channel's service and latency.
 /// One request is at a channel until it accepts; the others queue in its NIU in order of arrival.
-/// b_transport takes the time of BEGIN_RESP without contention.
+/// b_transport goes the same way; calls of one port leave it one after the other.
 /// Not modelled: packet headers, bounded buffers in the NIUs (the bytes that PEs have outstanding
 /// bound them).
 ///

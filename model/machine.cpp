@@ -3,9 +3,12 @@
 
 #include <algorithm>
 
+#include "model/arch/config_check.hpp"
+
 namespace kernbench {
 
 Machine::Machine(const arch::TopologyConfig& topology, const MachineOptions& options) {
+  arch::check_config("machine", topology);
   if (topology.cubes() == 1) {
     only_cube_ = std::make_unique<Cube>(topology, 0, options);
     add("", *only_cube_);
@@ -15,7 +18,7 @@ Machine::Machine(const arch::TopologyConfig& topology, const MachineOptions& opt
   if (sips > 1) {
     sip_ring_ = std::make_unique<Fabric>(
         "sip_ring", arch::Network::ring(topology.sip_link, sips, "s", false),
-        topology.cubes() + sips,
+        arch::NetworkOrder(topology).sip_ring(),
         [pes = cubes * topology.pes_per_cube](const Packet& packet) { return packet.index / pes; });
   }
   sips_.resize(sips);

@@ -16,6 +16,7 @@ namespace kernbench {
 /// `sip_ring`.
 class Machine {
  public:
+  /// Throws InputError if a field of `topology` is outside the range of its key.
   Machine(const arch::TopologyConfig& topology, const MachineOptions& options);
 
   /// By number in the design: (sip * cubes_per_sip + cube) * pes_per_cube + pe.

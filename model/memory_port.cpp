@@ -12,6 +12,65 @@
 
 namespace kernbench {
 
+/// The payloads of a port, and their memory manager. It outlives the port while a memory holds one:
+/// memories may be destroyed after the PE, and let go then. As an sc_object, what no memory ever
+/// gives back belongs to the simulation.
+class MemoryPort::Payloads : public sc_core::sc_object, private tlm::tlm_mm_interface {
+ public:
+  explicit Payloads(std::size_t buffer_bytes)
+      : sc_object("payloads"), buffer_bytes_(buffer_bytes) {}
+
+  /// With the reference of the port.
+  BurstPayload& acquire() {
+    if (free_.empty()) {
+      all_.push_back(std::make_unique<BurstPayload>());
+      all_.back()->buffer.resize(buffer_bytes_);
+      all_.back()->set_mm(this);
+      free_.push_back(all_.back().get());
+    }
+    BurstPayload& payload = *free_.back();
+    free_.pop_back();
+    payload.acquire();
+    payload.held = true;
+    return payload;
+  }
+  /// The port lets go of one.
+  static void release(BurstPayload& payload) {
+    payload.held = false;
+    payload.release();
+  }
+  /// The port is destroyed.
+  void leave() {
+    for (const auto& payload : all_) {
+      if (payload->held) release(*payload);
+    }
+    left_ = true;
+    delete_if_unused();
+  }
+
+  const std::vector<std::unique_ptr<BurstPayload>>& all() const { return all_; }
+  std::size_t live() const { return all_.size() - free_.size(); }
+
+ private:
+  ~Payloads() override = default;
+
+  void free(tlm::tlm_generic_payload* payload) override {
+    payload->reset();
+    free_.push_back(static_cast<BurstPayload*>(payload));
+    if (left_) delete_if_unused();
+  }
+  void delete_if_unused() {
+    if (live() == 0) delete this;
+  }
+
+  const std::size_t buffer_bytes_;
+  std::vector<std::unique_ptr<BurstPayload>> all_;
+  std::vector<BurstPayload*> free_;
+  bool left_ = false;
+};
+
+void MemoryPort::LeavePayloads::operator()(Payloads* payloads) const { payloads->leave(); }
+
 /// The threads of a port that calls b_transport, and what they have completed at this instant.
 class MemoryPort::Blocking : private Settling {
  public:
@@ -94,7 +153,8 @@ MemoryPort::MemoryPort(const sc_core::sc_module_name& name, PeContext& pe, Clien
     : sc_module(name),
       Settling(pe.hub, SettlePhase::memory_port, pe.index, 0),
       pe_(pe),
-      client_(client) {
+      client_(client),
+      payloads_(new Payloads(pe.config.dma.burst_bytes)) {
   KERNBENCH_HAS_PROCESS(MemoryPort);
   SC_METHOD(apply_annotated);
   sensitive << annotated_event_;
@@ -105,17 +165,27 @@ MemoryPort::MemoryPort(const sc_core::sc_module_name& name, PeContext& pe, Clien
 
 MemoryPort::~MemoryPort() = default;
 
+std::size_t MemoryPort::live_payloads() const { return payloads_->live(); }
+
+MemoryPortTotals MemoryPort::totals() const {
+  MemoryPortTotals totals = totals_;
+  PortTotals* const of[] = {&totals.read, &totals.write};
+  for (std::size_t i = 0; i < outstanding_.size(); ++i) {
+    of[i]->max_outstanding_bytes = std::max(of[i]->max_outstanding_bytes, outstanding_[i]);
+  }
+  return totals;
+}
+
+void MemoryPort::keep_outstanding() {
+  const std::uint64_t now = pe_.time.now();
+  if (now == outstanding_since_ps_) return;
+  totals_ = totals();
+  outstanding_since_ps_ = now;
+}
+
 void MemoryPort::request(bool write, std::uint32_t channel, const arch::Burst& burst,
                          StageTransaction& stage, void* client_data, const std::uint8_t* data) {
-  if (free_.empty()) {
-    payloads_.push_back(std::make_unique<BurstPayload>());
-    payloads_.back()->buffer.resize(pe_.config.dma.burst_bytes);
-    payloads_.back()->set_mm(this);
-    free_.push_back(payloads_.back().get());
-  }
-  BurstPayload& payload = *free_.back();
-  free_.pop_back();
-  payload.acquire();
+  BurstPayload& payload = payloads_->acquire();
   payload.burst = burst;
   payload.stage = &stage;
   payload.client_data = client_data;
@@ -127,9 +197,8 @@ void MemoryPort::request(bool write, std::uint32_t channel, const arch::Burst& b
   ++totals.bursts;
   totals.bytes += burst.bytes;
   totals.bus_bytes += std::max<std::uint64_t>(burst.bytes, pe_.config.dma.bus_bytes);
-  std::uint64_t& outstanding = outstanding_[write ? 1 : 0];
-  outstanding += burst.bytes;
-  totals.max_outstanding_bytes = std::max(totals.max_outstanding_bytes, outstanding);
+  keep_outstanding();
+  outstanding_[write ? 1 : 0] += burst.bytes;
   // Every attribute, each time: peers change them (IEEE 1666, 14.7).
   payload.set_command(write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
   payload.set_address(address(burst));
@@ -175,7 +244,7 @@ void MemoryPort::settle() {
     tlm::tlm_phase phase = tlm::END_RESP;
     sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
     memory->nb_transport_fw(payload, phase, delay);
-    payload.release();
+    Payloads::release(payload);
   }
   end_resp_.clear();
   while (at_socket_ == nullptr && !requests_.empty()) send_next_request();
@@ -277,6 +346,7 @@ void MemoryPort::respond(BurstPayload& payload, bool needs_end_resp) {
   payload.answered = true;
   pe_.progress();
   pe_.hub->progress();
+  keep_outstanding();
   outstanding_[payload.write ? 1 : 0] -= payload.burst.bytes;
   accept(payload);  // a response implies the acceptance, if END_REQ never came
   // Nor may an END_REQ that was annotated for later meet the payload's next use.
@@ -295,7 +365,7 @@ void MemoryPort::respond(BurstPayload& payload, bool needs_end_resp) {
     end_resp_.push_back(&payload);
     touch();
   } else {
-    payload.release();
+    Payloads::release(payload);
   }
 }
 
@@ -304,24 +374,26 @@ void MemoryPort::report(const BurstPayload& payload) const {
   const std::string at_socket = pe_.config.memory_offset == 0
                                     ? ""
                                     : fmt::format(" ({:#x} at the socket)", address(payload.burst));
-  SC_REPORT_ERROR(
-      "/kernbench/memory_port/response",
-      fmt::format(
-          "{}: the memory answered {} to a {} of {} bytes at {:#x}{} ({}, command {}, operand {}); "
-          "check the memory's address range, the sizes it takes, and that it sets a status",
-          name(), payload.get_response_string(), payload.write ? "write" : "read",
-          payload.burst.bytes, payload.burst.addr, at_socket,
-          record::engine_name(payload.write ? arch::Engine::dma_wr : arch::Engine::dma_rd,
-                              payload.channel),
-          payload.stage->command,
-          command::to_string(payload.write ? spec.out.name : spec.operands[0].name))
-          .c_str());
+  const std::string reason = fmt::format(
+      "{}: the memory answered {} to a {} of {} bytes at {:#x}{} ({}, command {}, operand {}); "
+      "check the memory's address range, the sizes it takes, and that it sets a status",
+      name(), payload.get_response_string(), payload.write ? "write" : "read", payload.burst.bytes,
+      payload.burst.addr, at_socket,
+      record::engine_name(payload.write ? arch::Engine::dma_wr : arch::Engine::dma_rd,
+                          payload.channel),
+      payload.stage->command,
+      command::to_string(payload.write ? spec.out.name : spec.operands[0].name));
+  const auto kind = payload.get_response_status() == tlm::TLM_ADDRESS_ERROR_RESPONSE
+                        ? PeFault::Kind::address
+                        : PeFault::Kind::memory;
+  if (pe_.takes({payload.stage->command, payload.burst.addr, kind, reason})) return;
+  SC_REPORT_ERROR("/kernbench/memory_port/response", reason.c_str());
 }
 
 void MemoryPort::waits(arch::WaitGraph& graph) const {
   for (const bool write : {false, true}) {
     const BurstPayload* oldest = nullptr;
-    for (const auto& payload : payloads_) {
+    for (const auto& payload : payloads_->all()) {
       if (payload->answered || payload->write != write) continue;
       if (oldest == nullptr || payload->requested_ps < oldest->requested_ps) oldest = payload.get();
     }
@@ -333,11 +405,6 @@ void MemoryPort::waits(arch::WaitGraph& graph) const {
                            : oldest->sent   ? "has been sent and not accepted"
                                             : "has not been sent: others are before it"));
   }
-}
-
-void MemoryPort::free(tlm::tlm_generic_payload* payload) {
-  payload->reset();
-  free_.push_back(static_cast<BurstPayload*>(payload));
 }
 
 }  // namespace kernbench

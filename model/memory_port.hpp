@@ -27,6 +27,7 @@ class BurstPayload : public tlm::tlm_generic_payload {
   bool sent = false;
   bool accepted = false;
   bool answered = true;
+  bool held = false;  ///< the port has a reference
   std::vector<unsigned char> buffer;
 };
 
@@ -35,7 +36,8 @@ struct PortTotals {
   std::uint64_t bursts = 0;
   std::uint64_t bytes = 0;      ///< requested: those of the bursts
   std::uint64_t bus_bytes = 0;  ///< of whole beats of pe.dma.bus_bytes, at least one a burst
-  /// The most at once, from a channel's request to the response, of all channels together.
+  /// The most at once, from a channel's request to the response, of all channels together: when an
+  /// instant has settled, as what is requested and answered in it comes in any order.
   std::uint64_t max_outstanding_bytes = 0;
   /// From BEGIN_REQ to acceptance, summed; with pe.dma.port lt, of the whole calls.
   std::uint64_t accept_wait_ps = 0;
@@ -58,13 +60,10 @@ struct MemoryPortTotals {
 /// different channels are not arbitrated; those of one instant begin in the order above, each when
 /// what the one before has set off at that instant is over.
 ///
-/// A response other than TLM_OK_RESPONSE is the report `/kernbench/memory_port/response`. Where the
-/// user lets the run go on after it, the bytes of a read are those of TCM that nobody has written
-/// (arch::Storage), and the stage goes on.
-class MemoryPort : public sc_core::sc_module,
-                   private Settling,
-                   private tlm::tlm_bw_transport_if<>,
-                   private tlm::tlm_mm_interface {
+/// A response other than TLM_OK_RESPONSE is the report `/kernbench/memory_port/response`, or what
+/// Pe::set_fault_handler is told. Where the run goes on after it, the bytes of a read are those of
+/// TCM that nobody has written (arch::Storage), and the stage goes on.
+class MemoryPort : public sc_core::sc_module, private Settling, private tlm::tlm_bw_transport_if<> {
  public:
   /// Who asked: told of each step of its bursts, at most once each, acceptance first.
   class Client {
@@ -85,13 +84,18 @@ class MemoryPort : public sc_core::sc_module,
   void request(bool write, std::uint32_t channel, const arch::Burst& burst, StageTransaction& stage,
                void* client_data, const std::uint8_t* data);
 
-  /// Payloads in use; 0 once the memory has let go of every one.
-  std::size_t live_payloads() const { return payloads_.size() - free_.size(); }
-  const MemoryPortTotals& totals() const { return totals_; }
+  /// Payloads in use; 0 once the memory has let go of every one. Those that it still holds when the
+  /// port is destroyed stay until it lets go.
+  std::size_t live_payloads() const;
+  MemoryPortTotals totals() const;
   /// The oldest burst of each direction that has not been answered, as a note of its command.
   void waits(arch::WaitGraph& graph) const;
 
  private:
+  class Payloads;
+  struct LeavePayloads {
+    void operator()(Payloads* payloads) const;
+  };
   class Blocking;  // pe.dma.port: lt
 
   struct Request {
@@ -111,7 +115,6 @@ class MemoryPort : public sc_core::sc_module,
   tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
                                      sc_core::sc_time& delay) override;
   void invalidate_direct_mem_ptr(sc_dt::uint64, sc_dt::uint64) override {}
-  void free(tlm::tlm_generic_payload* payload) override;
 
   void read_back(BurstPayload& payload);
   /// Of a burst, at the socket.
@@ -128,6 +131,8 @@ class MemoryPort : public sc_core::sc_module,
   void respond(BurstPayload& payload, bool needs_end_resp);
   void report(const BurstPayload& payload) const;
   void apply_annotated();
+  /// Ahead of a change of what is outstanding.
+  void keep_outstanding();
   PortTotals& totals_of(const BurstPayload& payload) {
     return payload.write ? totals_.write : totals_.read;
   }
@@ -139,9 +144,9 @@ class MemoryPort : public sc_core::sc_module,
   std::vector<BurstPayload*> end_resp_;  // to be sent when all has settled
   std::vector<Annotated> annotated_;     // by time
   sc_core::sc_event annotated_event_;
-  std::vector<std::unique_ptr<BurstPayload>> payloads_;
-  std::vector<BurstPayload*> free_;
+  const std::unique_ptr<Payloads, LeavePayloads> payloads_;
   std::array<std::uint64_t, 2> outstanding_{};  // bytes, reads and writes
+  std::uint64_t outstanding_since_ps_ = 0;      // what was before is in the totals
   MemoryPortTotals totals_;
   std::unique_ptr<Blocking> blocking_;  // none: pe.dma.port is at
 };

@@ -41,10 +41,10 @@ class Pe : public sc_core::sc_module {
 
   /// `index` tells PEs apart in outputs, orders them where they tie, and is what messages name:
   /// PEs that share a memory, a recorder or a network need different ones. Throws InputError if
-  /// a whole number of `config` is outside the range of its key (docs/topology.md), if keys do not
+  /// a field of `config` is outside the range of its key (docs/topology.md), if keys do not
   /// fit each other, and if `memory_offset` is no multiple of dma.burst_bytes or puts hbm_bytes
   /// beyond 64 bits.
-  Pe(const sc_core::sc_module_name& name, const arch::PeConfig& config, std::uint32_t index);
+  Pe(const sc_core::sc_module_name& name, const arch::PeConfig& config, std::uint32_t index = 0);
 
   // Before the simulation starts:
 
@@ -56,6 +56,9 @@ class Pe : public sc_core::sc_module {
   void set_hazard_checker(record::HazardChecker* checker) { context_.hazards = checker; }
   /// Compute numbers as well. Times are the same either way (R8.3).
   void set_data_mode(bool on) { context_.data = on; }
+  /// Told of faults in place of a report: for who launches for a host (HostPort). Within the
+  /// callback of who has found it, in any order at one instant; it may notify, not wait.
+  void set_fault_handler(FaultHandler handler) { context_.fault_handler = std::move(handler); }
   void set_test_hooks(TestHooks hooks) { context_.set_test_hooks(std::move(hooks)); }
 
   /// Every kernel has returned and nothing is in flight.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "model/arch/config.hpp"
@@ -28,6 +29,21 @@ struct TestHooks {
   /// What bytes of TCM read as that nobody has written: 0xff makes NaNs of them in every dtype.
   std::uint8_t unwritten_tcm = 0;
 };
+
+/// What a command meets that no check of the command itself can refuse.
+struct PeFault {
+  enum class Kind : std::uint8_t {
+    memory,        ///< the memory has answered with an error
+    address,       ///< it has answered that nothing is there
+    message_size,  ///< a receive of another size than the message that has come
+  };
+  std::uint64_t command = 0;     ///< its number
+  command::Address address = 0;  ///< in HBM; 0 with message_size
+  Kind kind = Kind::memory;
+  std::string reason;  ///< one line for a reader
+};
+/// Takes a fault, which then is no report. False: it is none of his.
+using FaultHandler = std::function<bool(const PeFault& fault)>;
 
 /// What the modules of one PE share. Owned by Pe.
 struct PeContext {
@@ -81,6 +97,9 @@ struct PeContext {
   void progress() {
     if (watchdog != nullptr) last_progress = time.now();
   }
+  /// False: to be reported.
+  bool takes(const PeFault& fault) const { return fault_handler && fault_handler(fault); }
+  FaultHandler fault_handler;       ///< none: nobody takes any
   PeWatchdog* watchdog = nullptr;   ///< none: pe.watchdog_ns is 0
   std::uint64_t last_progress = 0;  ///< ps; with a watchdog
 

@@ -77,6 +77,11 @@ class PeCpu : public sc_core::sc_module,
 
   // For a kernel body that gets its commands from a host while it runs (HostPort).
 
+  /// Number of the oldest command that is not done; of the next one, if all are.
+  std::uint64_t first_outstanding() const {
+    return outstanding_.empty() ? next_number_ : outstanding_.front()->number;
+  }
+
   /// begin_region() of that name is not refused.
   bool takes_region(std::string_view name) const;
 

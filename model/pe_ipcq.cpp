@@ -32,10 +32,6 @@ command::Address address_in(const arch::Slice& slice, std::uint64_t offset) {
   return slice.element_address(entry / slice.cols, entry % slice.cols);
 }
 
-// Packet::key is (PE, count) in two halves. A packet of the PE's memory port has bit 31 set.
-constexpr unsigned kKeyPeShift = 32;
-constexpr std::uint64_t kKeyCountMask = (std::uint64_t{1} << 31) - 1;
-
 }  // namespace
 
 PeIpcq::PeIpcq(const sc_core::sc_module_name& name, PeContext& pe)
@@ -109,24 +105,27 @@ bool PeIpcq::is_reachable(const StageTransaction& command) const {
 bool PeIpcq::fits(const Lane& lane) const {
   const SlotPacket& slot = *lane.connection.arrived.front();
   const StageTransaction& command = *lane.commands.front();
-  const auto report = [&](const char* id, const std::string& what) {
-    SC_REPORT_ERROR(
-        id, fmt::format("{}: command {} (recv) of PE {} from PE {} on channel {}: {}", name(),
-                        command.command, pe_.index, slot.source, slot.channel, what)
-                .c_str());
+  const auto reason = [&](const std::string& what) {
+    return fmt::format("{}: command {} (recv) of PE {} from PE {} on channel {}: {}", name(),
+                       command.command, pe_.index, slot.source, slot.channel, what);
   };
   if (slot.message_bytes != command.spec.bytes) {
-    report("/kernbench/pe_ipcq/size",
-           fmt::format("the message has {} bytes and the destination {}; receive in the order and "
-                       "sizes in which the peer sends",
-                       slot.message_bytes, command.spec.bytes));
+    const std::string why = reason(
+        fmt::format("the message has {} bytes and the destination {}; receive in the order and "
+                    "sizes in which the peer sends",
+                    slot.message_bytes, command.spec.bytes));
+    if (!pe_.takes({command.command, 0, PeFault::Kind::message_size, why})) {
+      SC_REPORT_ERROR("/kernbench/pe_ipcq/size", why.c_str());
+    }
     return false;
   }
   if (slot.number != lane.next) {
-    report("/kernbench/pe_ipcq/order",
-           fmt::format("slot {} of the message has come where slot {} is next; a network must keep "
-                       "the order of packets between two PEs",
-                       slot.number, lane.next));
+    SC_REPORT_ERROR(
+        "/kernbench/pe_ipcq/order",
+        reason(fmt::format("slot {} of the message has come where slot {} is next; a network must "
+                           "keep the order of packets between two PEs",
+                           slot.number, lane.next))
+            .c_str());
     return false;
   }
   return true;
@@ -205,8 +204,10 @@ void PeIpcq::complete() {
     lane.sends ? send_slot(lane) : take_slot(lane);
     lane.at_server = false;
     StageTransaction& command = *lane.commands.front();
+    ++lane.done.slots;
     const bool last = ++lane.next == slots(command);
     if (last) {
+      ++lane.done.messages;
       lane.commands.erase(lane.commands.begin());
       lane.next = 0;
     }
@@ -258,7 +259,7 @@ PeIpcq::SlotPacket& PeIpcq::make_packet(const Connection& with, std::uint64_t by
   packet.to = Packet::To::ipcq;
   packet.index = with.peer;
   packet.bytes = bytes;
-  packet.key = (std::uint64_t{pe_.index} << kKeyPeShift) | (packet_count_++ & kKeyCountMask);
+  packet.key = packet_key(pe_.index, PacketMaker::ipcq, packet_count_++);
   packet.owner = this;
   packet.source = pe_.index;
   packet.channel = with.channel;
@@ -270,18 +271,35 @@ std::uint64_t PeIpcq::slots(const StageTransaction& command) const {
 }
 
 PeIpcq::Connection& PeIpcq::connection(const command::IpcqChannel& with) {
-  const auto before = [](const std::unique_ptr<Connection>& x, const command::IpcqChannel& y) {
-    return std::tie(x->peer, x->channel) < std::tie(y.peer, y.channel);
-  };
-  auto place = std::lower_bound(connections_.begin(), connections_.end(), with, before);
-  if (place == connections_.end() || (*place)->peer != with.peer ||
-      (*place)->channel != with.channel) {
+  auto place = first_from(with);
+  if (place == connections_.end() || !(*place)->is(with)) {
     place = connections_.insert(place, std::make_unique<Connection>(with, pe_.config.ipcq.depth));
   }
   return **place;
 }
 
+PeIpcq::Connections::const_iterator PeIpcq::first_from(const command::IpcqChannel& with) const {
+  const auto before = [](const std::unique_ptr<Connection>& x, const command::IpcqChannel& y) {
+    return std::tie(x->peer, x->channel) < std::tie(y.peer, y.channel);
+  };
+  return std::lower_bound(connections_.begin(), connections_.end(), with, before);
+}
+
 // ---- reports ------------------------------------------------------------------------------------
+
+std::vector<PeIpcq::Sent> PeIpcq::sent() const {
+  std::vector<Sent> all;
+  for (const auto& connection : connections_) {
+    const IpcqCount& done = connection->send.done;
+    if (done.slots > 0) all.push_back({{connection->peer, connection->channel}, done});
+  }
+  return all;
+}
+
+IpcqCount PeIpcq::received(const command::IpcqChannel& from) const {
+  const auto place = first_from(from);
+  return place != connections_.end() && (*place)->is(from) ? (*place)->recv.done : IpcqCount{};
+}
 
 void PeIpcq::waits(arch::WaitGraph& graph) const {
   using Node = arch::WaitNode;

@@ -15,6 +15,12 @@
 
 namespace kernbench {
 
+/// Slots that PE_IPCQ has served, and messages of which that was the last one.
+struct IpcqCount {
+  std::uint64_t messages = 0;
+  std::uint64_t slots = 0;
+};
+
 /// PE_IPCQ: messages between the TCMs of two PEs. Each ordered pair of PEs has `channels`
 /// independent FIFO channels of `depth` slots of `slot_bytes` at the receiver; a message takes
 /// ceil(bytes / slot_bytes) of them, the sender holds a credit for each that is free.
@@ -46,6 +52,15 @@ class PeIpcq : public sc_core::sc_module,
   /// What the commands in flight wait for.
   void waits(arch::WaitGraph& graph) const;
 
+  struct Sent {
+    command::IpcqChannel to;
+    IpcqCount count;
+  };
+  /// What has left so far, by (peer, channel). What of it the peer has not received() is on the way
+  /// or lies in its slots.
+  std::vector<Sent> sent() const;
+  IpcqCount received(const command::IpcqChannel& from) const;
+
   /// Registers IpcqSignals in a user's waveform file; polled by SystemC at every step.
   void trace(sc_core::sc_trace_file* file) const override;
 
@@ -70,10 +85,14 @@ class PeIpcq : public sc_core::sc_module,
     StageTransaction slot;                    // of the first of them: at the server, if at_server
     std::uint64_t next = 0;                   // number of that slot in its message
     bool at_server = false;
+    IpcqCount done;
   };
   struct Connection {
     Connection(const command::IpcqChannel& with, std::uint32_t depth)
         : peer(with.peer), channel(with.channel), credits(depth) {}
+    bool is(const command::IpcqChannel& with) const {
+      return peer == with.peer && channel == with.channel;
+    }
 
     const std::uint32_t peer;
     const std::uint32_t channel;
@@ -82,6 +101,7 @@ class PeIpcq : public sc_core::sc_module,
     std::uint32_t credits;             // free slots at the peer
     std::vector<SlotPacket*> arrived;  // and not received, in order
   };
+  using Connections = std::vector<std::unique_ptr<Connection>>;
 
   tlm::tlm_sync_enum nb_transport_fw(StageTransaction& stage, tlm::tlm_phase& phase,
                                      sc_core::sc_time& delay) override;
@@ -97,7 +117,7 @@ class PeIpcq : public sc_core::sc_module,
 
   /// A program may come from elsewhere than `tl`. False: reported.
   bool is_reachable(const StageTransaction& command) const;
-  /// The slot that has come is the next of the receive. False: reported.
+  /// The slot that has come is the next of the receive. False: reported, and nothing goes on.
   bool fits(const Lane& lane) const;
   /// The lane's next slot arrives at the server if it can.
   void offer_next(Lane& lane);
@@ -108,11 +128,13 @@ class PeIpcq : public sc_core::sc_module,
   SlotPacket& make_packet(const Connection& connection, std::uint64_t bytes);
   std::uint64_t slots(const StageTransaction& command) const;
   Connection& connection(const command::IpcqChannel& with);
+  /// The connection, or where it belongs.
+  Connections::const_iterator first_from(const command::IpcqChannel& with) const;
 
   PeContext& pe_;
-  std::vector<std::unique_ptr<Connection>> connections_;  // in use so far, by (peer, channel)
-  ArrivalQueue queue_;                                    // slots
-  StageTransaction* current_ = nullptr;                   // slot in service
+  Connections connections_;              // in use so far, by (peer, channel)
+  ArrivalQueue queue_;                   // slots
+  StageTransaction* current_ = nullptr;  // slot in service
   sc_core::sc_event complete_event_;
   Pool<SlotPacket> packets_;
   std::uint64_t packet_count_ = 0;

@@ -21,7 +21,7 @@ Sip::Sip(const sc_core::sc_module_name& name, const arch::TopologyConfig& topolo
       cubes_(topology.cubes_per_sip),
       d2d_(
           "d2d", arch::Network::ring(topology.d2d, topology.cubes_per_sip, "c", true),
-          topology.cubes() + sip,
+          arch::NetworkOrder(topology).d2d(sip),
           [sip, cubes = topology.cubes_per_sip, pes = topology.pes_per_cube](const Packet& packet) {
             const std::uint32_t cube = packet.index / pes;
             return cube / cubes == sip ? cube % cubes : cubes;

@@ -25,6 +25,27 @@ void for_each_row(const PlacedTensor& tensor, const Part& part, Visit visit) {
 
 }  // namespace
 
+std::vector<Unreceived> unreceived(const std::vector<const Pe*>& pes) {
+  std::vector<const Pe*> by_index = pes;
+  const auto before = [](const Pe* pe, std::uint32_t index) { return pe->index() < index; };
+  std::sort(by_index.begin(), by_index.end(),
+            [&](const Pe* x, const Pe* y) { return before(x, y->index()); });
+  std::vector<Unreceived> found;
+  for (const Pe* sender : by_index) {
+    for (const auto& [to, sent] : sender->ipcq.sent()) {
+      const auto peer = std::lower_bound(by_index.begin(), by_index.end(), to.peer, before);
+      if (peer == by_index.end() || (*peer)->index() != to.peer) continue;
+      const IpcqCount received = (*peer)->ipcq.received({sender->index(), to.channel});
+      if (received.slots == sent.slots) continue;
+      found.push_back({sender->index(),
+                       to.peer,
+                       to.channel,
+                       {sent.messages - received.messages, sent.slots - received.slots}});
+    }
+  }
+  return found;
+}
+
 Design::Design(const sc_core::sc_module_name& name, const arch::TopologyConfig& topology,
                const MachineOptions& options)
     : sc_module(name), machine(topology, options), observed_(topology.pes()) {
@@ -32,7 +53,7 @@ Design::Design(const sc_core::sc_module_name& name, const arch::TopologyConfig& 
     pe->set_recorder(&recorder);
     pe->set_data_mode(options.data);
     pe->cpu.set_launch_done_handler([this] {
-      if (--running_ == 0) start_next_launch();
+      if (--running_ == 0) end_launch();
     });
     if (!options.data) continue;
     pe->cpu.set_observe_handler(
@@ -42,17 +63,35 @@ Design::Design(const sc_core::sc_module_name& name, const arch::TopologyConfig& 
   }
 }
 
-void Design::write(const DeviceTensor& tensor, std::vector<double> values) {
-  if (started_) {
-    store(tensor, values);
-  } else {
-    writes_.emplace_back(tensor, std::move(values));
+void Design::write(const DeviceTensor& tensor, const std::vector<double>& values) {
+  for (const Part& part : tensor->parts) {
+    Write write{&machine.pe(part.pe), part.handle.addr, {}};
+    write.bytes.reserve(part.handle.bytes());
+    for_each_row(*tensor, part, [&](std::size_t, std::size_t begin) {
+      append_entries(tensor->spec.dtype, &values[begin], static_cast<std::size_t>(part.shard.cols),
+                     write.bytes);
+    });
+    if (started_) {
+      write_bytes(*write.pe, write.addr, std::move(write.bytes));
+    } else {
+      writes_.push_back(std::move(write));
+    }
   }
 }
 
 void Design::launch(const KernelLaunch& launch) {
   launches_.push_back(launch);
-  if (running_ == 0) start_next_launch();
+  if (running_ == 0 && !leak_) start_next_launch();
+}
+
+void Design::end_launch() {
+  std::vector<Unreceived> messages = unreceived({machine.pes().begin(), machine.pes().end()});
+  if (messages.empty()) {
+    start_next_launch();
+  } else {
+    leak_ = {next_launch_, launches_[next_launch_ - 1].title(), last_done_ps(),
+             std::move(messages)};
+  }
 }
 
 void Design::start_next_launch() {
@@ -95,19 +134,9 @@ std::vector<std::uint32_t> Design::used_pes() const {
 // Sockets are bound by now, and nothing has run.
 void Design::start_of_simulation() {
   started_ = true;
-  for (const auto& [tensor, values] : writes_) store(tensor, values);
-  writes_.clear();
-}
-
-void Design::store(const DeviceTensor& tensor, const std::vector<double>& values) {
-  for (const Part& part : tensor->parts) {
-    std::vector<double> entries;
-    entries.reserve(static_cast<std::size_t>(part.handle.shape.elements()));
-    for_each_row(*tensor, part, [&](std::size_t, std::size_t begin) {
-      const auto from = values.begin() + static_cast<std::ptrdiff_t>(begin);
-      entries.insert(entries.end(), from, from + part.shard.cols);
-    });
-    write_tensor(machine.pe(part.pe), part.handle, entries);
+  for (; !writes_.empty(); writes_.pop_front()) {
+    Write& write = writes_.front();
+    write_bytes(*write.pe, write.addr, std::move(write.bytes));
   }
 }
 

@@ -5,8 +5,7 @@
 
 #include <numeric>
 
-#include "runtime/watchdog.hpp"
-#include "tlm_if/command/error.hpp"
+#include "runtime/run.hpp"
 
 namespace kernbench::runtime {
 namespace {
@@ -41,11 +40,16 @@ Shape device_shape(const std::vector<std::int64_t>& file_shape) {
 
 }  // namespace
 
-Host::Host(std::string_view name, const arch::TopologyConfig& topology, bool data)
+Host::Host(std::string_view name, const arch::TopologyConfig& topology, bool data,
+           const StagePaths& outputs)
     : topology_(topology),
       data_(data),
+      files_(std::make_unique<StageFiles>(outputs)),
       memory_(topology),
-      design_(std::string(name).c_str(), topology, {data}) {}
+      design_(std::string(name).c_str(), topology, {data}) {
+  files_->add_machine(topology_);
+  files_->attach(design_.recorder);
+}
 
 DeviceTensor Host::place(std::string_view name, const Shape& shape, DType dtype,
                          kernels::Sharding sharding, const std::vector<std::uint32_t>& pes) {
@@ -72,7 +76,7 @@ DeviceTensor Host::zeros(std::string_view name, const Shape& shape, DType dtype,
 }
 
 DeviceTensor Host::from_values(std::string_view name, const Shape& shape, DType dtype,
-                               std::vector<double> values, kernels::Sharding sharding,
+                               const std::vector<double>& values, kernels::Sharding sharding,
                                const std::vector<std::uint32_t>& pes) {
   if (data_ && static_cast<Index>(values.size()) != shape.elements()) {
     throw InputError(
@@ -81,23 +85,23 @@ DeviceTensor Host::from_values(std::string_view name, const Shape& shape, DType 
                     name, to_string(shape), shape.elements(), values.size()));
   }
   DeviceTensor tensor = place(name, shape, dtype, std::move(sharding), pes);
-  if (data_) design_.write(tensor, std::move(values));
+  if (data_) design_.write(tensor, values);
   return tensor;
 }
 
 DeviceTensor Host::from_file(const std::string& path, std::string_view name,
                              kernels::Sharding sharding, const std::vector<std::uint32_t>& pes) {
-  FileTensors tensors = read_safetensors(path);
+  const FileTensors tensors = read_safetensors(path);
   const auto found = tensors.find(name);
   if (found == tensors.end()) {
     std::string names;
     for (const auto& entry : tensors) names += (names.empty() ? "" : ", ") + entry.first;
     throw InputError(fmt::format("{}: no tensor '{}'; the file has {}", path, name, names));
   }
-  FileTensor& tensor = found->second;
+  const FileTensor& tensor = found->second;
   const DType dtype = device_dtype(path, name, tensor.dtype);
-  return from_values(name, device_shape(tensor.shape), dtype, std::move(tensor.values),
-                     std::move(sharding), pes);
+  return from_values(name, device_shape(tensor.shape), dtype, tensor.values, std::move(sharding),
+                     pes);
 }
 
 void Host::launch(std::string title, KernelLaunch::Body body, std::vector<DeviceTensor> arguments,
@@ -118,5 +122,20 @@ void Host::launch(std::string title, KernelLaunch::Body body, std::vector<Device
 }
 
 void Host::run() { run_to_end({{&design_, design_.name()}}, false); }
+
+void Host::finish() {
+  if (finished_) return;
+  if (!design_.done()) {
+    throw InputError(fmt::format(
+        "{}: finish() comes before run() has brought every launch to its end, and no file is "
+        "written; call run() first",
+        design_.name()));
+  }
+  finished_ = true;
+  for (Pe* pe : design_.machine.pes()) pe->set_recorder(nullptr);
+  const RunResult result = result_of(design_, topology_);
+  design_.recorder.finish(result.sim_time_ps);
+  files_->write_summary(summary_json(result));
+}
 
 }  // namespace kernbench::runtime

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "model/arch/numerics.hpp"
 #include "tlm_if/command/error.hpp"
@@ -47,29 +48,43 @@ void write_tensor(Pe& pe, const command::TensorHandle& handle, const std::vector
         fmt::format("tensor {} {} has {} entries and {} values are given; give one an entry",
                     handle.name, to_string(handle.shape), handle.shape.elements(), values.size()));
   }
-  const std::size_t entry_bytes = command::bytes_of(handle.dtype, 1);
-  std::vector<std::uint8_t> bytes(handle.bytes());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    arch::encode(handle.dtype, static_cast<float>(values[i]), &bytes[i * entry_bytes]);
+  std::vector<std::uint8_t> bytes;
+  append_entries(handle.dtype, values.data(), values.size(), bytes);
+  write_bytes(pe, handle.addr, std::move(bytes));
+}
+
+void append_entries(command::DType dtype, const double* values, std::size_t count,
+                    std::vector<std::uint8_t>& bytes) {
+  const std::size_t entry_bytes = command::bytes_of(dtype, 1);
+  const std::size_t before = bytes.size();
+  bytes.resize(before + count * entry_bytes);
+  for (std::size_t i = 0; i < count; ++i) {
+    arch::encode(dtype, static_cast<float>(values[i]), &bytes[before + i * entry_bytes]);
   }
-  access(pe, tlm::TLM_WRITE_COMMAND, handle.addr, bytes);
+}
+
+void write_bytes(Pe& pe, command::Address addr, std::vector<std::uint8_t> bytes) {
+  access(pe, tlm::TLM_WRITE_COMMAND, addr, bytes);
 }
 
 std::vector<double> read_tensor(Pe& pe, const command::TensorHandle& handle) {
-  const arch::Slice slice{command::OperandName::src, handle.dtype,        handle.addr,
-                          handle.shape.rows(),       handle.shape.cols(), handle.row_stride,
-                          handle.col_stride};
-  arch::Values values;
+  std::vector<std::uint8_t> bytes(handle.range().size());
   if (handle.pinned()) {
-    arch::read_slice(pe.tcm_storage(), slice, values);
+    pe.tcm_storage().read(handle.addr, bytes.data(), bytes.size());
   } else {
-    std::vector<std::uint8_t> bytes(handle.range().size());
     access(pe, tlm::TLM_READ_COMMAND, handle.addr, bytes);
-    arch::Storage storage(handle.range());
-    storage.write(handle.addr, bytes.data(), bytes.size());
-    arch::read_slice(storage, slice, values);
   }
-  return {values.begin(), values.end()};
+  std::vector<double> values;
+  values.reserve(static_cast<std::size_t>(handle.elements()));
+  for (command::Index row = 0; row < handle.shape.rows(); ++row) {
+    for (command::Index col = 0; col < handle.shape.cols(); ++col) {
+      const auto entry =
+          static_cast<std::uint64_t>(row * handle.row_stride + col * handle.col_stride);
+      values.push_back(static_cast<double>(
+          arch::decode(handle.dtype, &bytes[command::bytes_of(handle.dtype, entry)])));
+    }
+  }
+  return values;
 }
 
 }  // namespace kernbench::runtime

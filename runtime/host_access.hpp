@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -19,6 +20,12 @@ namespace kernbench::runtime {
 /// PE's own addresses; `values` has one an entry, row after row; another
 /// number of them is an InputError.
 void write_tensor(Pe& pe, const command::TensorHandle& handle, const std::vector<double>& values);
+
+/// The bytes that write_tensor() makes of `count` entries, behind those of `bytes`.
+void append_entries(command::DType dtype, const double* values, std::size_t count,
+                    std::vector<std::uint8_t>& bytes);
+/// Writes them to HBM, in the PE's own addresses.
+void write_bytes(Pe& pe, command::Address addr, std::vector<std::uint8_t> bytes);
 
 /// The entries of a tensor in HBM or TCM, row after row.
 std::vector<double> read_tensor(Pe& pe, const command::TensorHandle& handle);

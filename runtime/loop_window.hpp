@@ -13,34 +13,30 @@
 
 namespace kernbench::runtime {
 
-/// Time that engines worked, and that things stood still, within a window of a run; of several PEs,
-/// summed.
+/// Time that the engines of a PE worked, and that things stood still, within a part of its run; of
+/// several PEs, summed.
 struct WindowStatistics {
-  std::uint64_t start_ps = 0;
-  std::uint64_t end_ps = 0;
+  std::uint64_t time_ps = 0;  ///< length of that part
   std::array<std::uint64_t, arch::kEngines> busy_ps{};
   record::StallStatistics stalls;
-
-  std::uint64_t length_ps() const { return end_ps - start_ps; }
 };
 
-/// Sums up what lies within a region, cut at its ends, while the run goes on. With several PEs the
-/// region reaches from the first start to the last end on any of them.
+/// Sums up what lies between the first start and the last end of a region, cut there, while the run
+/// of a design with one PE goes on. Whatever command it is for: of a region that is entered again,
+/// also what is done meanwhile.
 class LoopWindow : public record::OrderedSink {
  public:
-  /// `cpus` run the kernels with the region, on the PEs of the recorder, and must outlive this.
-  LoopWindow(std::vector<const PeCpu*> cpus, std::string region)
-      : cpus_(std::move(cpus)), name_(std::move(region)) {}
+  /// `cpu` runs the kernel with the region, on the PE of the recorder, and must outlive this.
+  LoopWindow(const PeCpu& cpu, std::string region) : cpu_(cpu), name_(std::move(region)) {}
 
   void record(const record::StageRecord& record) override;
   void finish(record::Picoseconds end) override;
 
-  /// After finish(): a command was dispatched in the region.
-  bool entered() const { return entered_; }
-  const WindowStatistics& statistics() const { return inside_; }
+  /// After finish(); all zeros if no command was dispatched in the region.
+  WindowStatistics statistics() const;
 
  private:
-  /// Rows that are looked at together: to ask every PE for its region costs more than a row.
+  /// Rows that are looked at together: to ask for the region costs more than a row.
   static constexpr std::size_t kRowsAtOnce = 256;
 
   void take_rows();
@@ -48,12 +44,13 @@ class LoopWindow : public record::OrderedSink {
   static void add(WindowStatistics& sums, const record::StageRecord& record,
                   record::Picoseconds begin, record::Picoseconds end);
 
-  const std::vector<const PeCpu*> cpus_;
+  const PeCpu& cpu_;
   const std::string name_;
   bool entered_ = false;
-  std::vector<record::StageRecord> rows_;  // not yet in the sums
+  record::Picoseconds start_ps_ = 0, end_ps_ = 0;  // of the region as known so far
+  std::vector<record::StageRecord> rows_;          // not yet in the sums
   WindowStatistics inside_;
-  WindowStatistics after_;  // beyond the end of the region as known so far
+  WindowStatistics after_;  // beyond end_ps_
 };
 
 }  // namespace kernbench::runtime

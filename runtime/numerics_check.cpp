@@ -2,11 +2,14 @@
 #include "runtime/numerics_check.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+
+#include "tlm_if/command/spelling.hpp"
 
 namespace kernbench::runtime {
 namespace {
@@ -16,6 +19,13 @@ double rms(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += std::isinf(value) ? 0 : value * value;
   return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+template <class Map>
+std::vector<std::string> names_of(const Map& map) {
+  std::vector<std::string> names;
+  for (const auto& entry : map) names.push_back(entry.first);
+  return names;
 }
 
 /// A mistake in the kernel's reference would make every result pass or every one fail.
@@ -41,7 +51,14 @@ void check_reference(const kernels::Reference& reference) {
 ErrorFigures compare(const std::string& name, const std::vector<double>& expected,
                      const FileTensors& results) {
   const auto found = results.find(name);
-  const std::size_t entries = found == results.end() ? 0 : found->second.values.size();
+  if (found == results.end()) {
+    const std::vector<std::string> names = names_of(results);
+    throw std::logic_error(fmt::format(
+        "the kernel's reference has '{}', which is no output or observed value of the kernel; "
+        "those are {}{}",
+        name, fmt::join(names, ", "), did_you_mean(name, names)));
+  }
+  const std::size_t entries = found->second.values.size();
   if (entries != expected.size()) {
     throw std::logic_error(fmt::format(
         "the kernel's reference gives {} entries for '{}', and the kernel {}; they must be one "
@@ -82,7 +99,8 @@ NumericsCheck check_numerics(const kernels::Reference& reference, const FileTens
   }
   if (check.checked.name.empty()) {
     throw std::logic_error(fmt::format(
-        "the kernel's reference names '{}' as checked and has no such output", reference.checked));
+        "the kernel's reference names '{}' as checked and has no such output; it has {}",
+        reference.checked, fmt::join(names_of(reference.outputs), ", ")));
   }
   // Written so that a NaN fails.
   check.pass = check.checked.max_abs_err <= check.max_abs_tolerance &&

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "runtime/launch/arguments.hpp"
+#include "runtime/run.hpp"
 #include "runtime/summary.hpp"
 #include "runtime/watchdog.hpp"
 #include "tlm_if/command/error.hpp"
@@ -32,11 +32,19 @@ bool is_scope(const std::string& name) {
 }  // namespace
 
 PeOutputs::PeOutputs(const StagePaths& paths) : files_(std::make_unique<StageFiles>(paths)) {
-  check_paths({{"op_log", paths.op_log},
-               {"vcd", paths.vcd},
-               {"trace", paths.trace},
-               {"summary", paths.summary}});
   files_->attach(recorder_);
+}
+
+PeOutputs::~PeOutputs() {
+  if (!finished_) detach();
+}
+
+// A PE that is gone is not to be touched; SystemC knows of every one that is there.
+void PeOutputs::detach() {
+  for (const Added& added : pes_) {
+    if (sc_core::sc_find_object(added.path.c_str()) == added.object)
+      added.pe->set_recorder(nullptr);
+  }
 }
 
 void PeOutputs::add(Pe& pe, std::string name) {
@@ -77,7 +85,7 @@ void PeOutputs::add(Pe& pe, std::string name) {
   scope.ipcq = pe.config().pes > 1;
   files_->add_pe(scope);
   pe.set_recorder(&recorder_);
-  pes_.push_back({&pe, std::move(name)});
+  pes_.push_back({&pe, std::move(name), &pe, pe.name()});
 }
 
 void PeOutputs::finish() {
@@ -96,31 +104,19 @@ void PeOutputs::finish() {
         stopped ? "the simulation was stopped too early, and no file is written; stop when every "
                   "Pe::idle() is true"
                 : "no file is written; simulate on until every Pe::idle() is true and call it "
-                  "again, or see below who waits for what");
+                  "again");
+  }
+  std::vector<const Pe*> added;
+  for (const Added& pe : pes_) added.push_back(pe.pe);
+  if (const std::vector<Unreceived> left = unreceived(added); !left.empty()) {
+    throw never_received("the outputs, of which no file is written", pes, left,
+                         "when finish() was called");
   }
   finished_ = true;
-  record::Picoseconds end = 0;
-  for (const Added& added : pes_) {
-    end = std::max(end, added.pe->cpu.last_done_ps());
-    added.pe->set_recorder(nullptr);
-  }
-  recorder_.finish(end);
-  files_->write_summary(summary(end));
-}
-
-nlohmann::ordered_json PeOutputs::summary(record::Picoseconds end) const {
-  RunResult result;
-  result.sim_time_ps = end;
-  result.pes = static_cast<std::uint32_t>(pes_.size());
-  arch::Rational cycles;
-  for (const Added& added : pes_) {
-    const DispatchTotals& totals = added.pe->cpu.totals();
-    cycles = cycles + arch::dispatch_cycles(added.pe->config().pe_cost_model, totals.segments,
-                                            totals.logical_bytes);
-    add_pe(result, *added.pe, added.name, recorder_.statistics());
-  }
-  result.dispatch_cycles = cycles.to_double();
-  return summary_json(result);
+  detach();
+  const RunResult result = result_of(pes, recorder_.statistics());
+  recorder_.finish(result.sim_time_ps);
+  files_->write_summary(summary_json(result));
 }
 
 }  // namespace kernbench::runtime

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <memory>
 
+#include "runtime/progress.hpp"
+
 namespace kernbench::runtime {
 namespace {
 
@@ -16,13 +18,10 @@ class Outputs {
   Outputs(const RunRequest& request, const arch::TopologyConfig& topology)
       : files_(request.paths), rows_(request.rows) {
     const OutputPaths& paths = request.paths;
-    const std::vector<std::uint32_t>& shown = request.vcd_pes;
-    for (record::PeScope& pe : record::scopes_of(topology)) {
-      pe.shown = shown.empty() || std::find(shown.begin(), shown.end(), pe.number) != shown.end();
-      files_.add_pe(pe);
-    }
+    files_.add_machine(topology, request.vcd_pes);
     if (!paths.figure.empty()) {
-      figure_.emplace(paths.figure, fmt::format("{} on {}", request.launch->title(), topology.name),
+      figure_.emplace(paths.figure,
+                      fmt::format("{} on {}", request.launch->title(), arch::title_of(topology)),
                       request.figure_window, topology);
     }
     if (!paths.outputs.empty()) tensors_.emplace(paths.outputs);
@@ -48,38 +47,40 @@ class Outputs {
 
 /// A request, elaborated.
 struct Run {
-  Run(const sc_core::sc_module_name& name, const arch::TopologyConfig& topology,
+  Run(const sc_core::sc_module_name& name, const arch::TopologyConfig& machine,
       const MemoryFactory& memory, const RunRequest& run_request)
       : request(run_request),
+        topology(machine),
         outputs(run_request, topology),
         design(name, topology,
-               {run_request.inputs.has_value(), memory, run_request.reverse_creation}) {
+               {run_request.inputs != nullptr, memory, run_request.reverse_creation}) {
     const KernelLaunch& launch = request.launch->launch();
     design.launch(launch);
-    if (request.inputs) {
+    if (request.inputs != nullptr) {
       for (const DeviceTensor& tensor : launch.arguments()) {
         if (tensor->spec.direction != kernels::Direction::in) continue;
         design.write(tensor, request.inputs->at(tensor->spec.name));
       }
     }
-    std::vector<const PeCpu*> cpus;
     for (const std::uint32_t number : launch.pes()) {
+      if (!request.check_hazards) break;
       Pe& pe = design.machine.pe(number);
-      cpus.push_back(&pe.cpu);
-      if (!request.check_hazards) continue;
       hazards.push_back(std::make_unique<record::HazardChecker>(topology.pe.gemm));
       hazards.back()->set_inputs(request.launch->inputs(number));
       pe.set_hazard_checker(hazards.back().get());
     }
-    loop.emplace(std::move(cpus), kLoopRegion);
-    design.recorder.add_sink(*loop);
+    if (topology.pes() == 1) {
+      loop.emplace(design.machine.pe(0).cpu, kLoopRegion);
+      design.recorder.add_sink(*loop);
+    }
     outputs.attach(design.recorder);
   }
 
   const RunRequest& request;
+  const arch::TopologyConfig& topology;
   Outputs outputs;
   Design design;
-  std::optional<LoopWindow> loop;
+  std::optional<LoopWindow> loop;                               // with one PE
   std::vector<std::unique_ptr<record::HazardChecker>> hazards;  // by program
 };
 
@@ -93,17 +94,7 @@ std::string finish(Run& run) {
   return {};
 }
 
-WindowStatistics whole_run(const record::PeStatistics& statistics, std::uint64_t end_ps) {
-  WindowStatistics window;
-  window.end_ps = end_ps;
-  for (std::size_t i = 0; i < window.busy_ps.size(); ++i) {
-    window.busy_ps[i] = statistics.engines[i].busy_ps;
-  }
-  window.stalls = statistics.stalls;
-  return window;
-}
-
-HazardReport hazards_of(const Run& run, const arch::TopologyConfig& topology) {
+HazardReport hazards_of(const Run& run) {
   HazardReport report;
   const std::vector<std::uint32_t>& pes = run.request.launch->launch().pes();
   for (std::size_t i = 0; i < run.hazards.size(); ++i) {
@@ -112,44 +103,32 @@ HazardReport hazards_of(const Run& run, const arch::TopologyConfig& topology) {
     report.uninitialized_reads += found.uninitialized_reads.size();
     for (const std::string& line : record::lines_of(found)) {
       report.lines.push_back(
-          pes.size() == 1 ? line : fmt::format("{}: {}", arch::pe_name(topology, pes[i]), line));
+          pes.size() == 1 ? line
+                          : fmt::format("{}: {}", arch::pe_name(run.topology, pes[i]), line));
     }
   }
   return report;
 }
 
-RunResult result_of(Run& run, const arch::TopologyConfig& topology) {
+RunResult result_of(Run& run) {
+  const arch::TopologyConfig& topology = run.topology;
   const KernelLaunch& launch = run.request.launch->launch();
-  const arch::CostModelConfig& cost = topology.pe.pe_cost_model;
-  const auto cycles = [&](std::uint64_t segments, std::uint64_t bytes) {
-    return arch::dispatch_cycles(cost, segments, bytes);
-  };
-  RunResult result;
+  RunResult result = result_of(run.design, topology);
   result.launch = run.request.launch;
-  result.topology = topology.name;
-  result.read_channels = topology.pe.dma.read_channels;
-  result.write_channels = topology.pe.dma.write_channels;
-  result.sim_time_ps = run.design.last_done_ps();
-  result.pes = static_cast<std::uint32_t>(launch.pes().size());
-  result.links = run.design.machine.links();
-  result.memories = run.design.machine.memories();
-  for (const std::uint32_t number : launch.pes()) {
-    add_pe(result, run.design.machine.pe(number), arch::pe_name(topology, number),
-           run.design.recorder.statistics());
-  }
+  result.seed = run.request.seed;
+  const auto cycles = [&](std::uint64_t segments, std::uint64_t bytes) {
+    return arch::dispatch_cycles(topology.pe.pe_cost_model, segments, bytes);
+  };
   arch::Rational loop_cycles = cycles(result.totals.segments, result.totals.logical_bytes);
-  result.dispatch_cycles = loop_cycles.to_double();
   // R13.1: inside the loop; of a kernel without one, all.
   for (const Phase& phase : result.phases) {
     if (phase.name == kLoopRegion) loop_cycles = cycles(phase.segments, phase.logical_bytes);
   }
   result.dispatch_cycles_per_tile =
       (loop_cycles / arch::Rational(run.request.launch->instance().tiles)).to_double();
-  result.window_is_loop = run.loop->entered();
-  result.window = result.window_is_loop ? run.loop->statistics()
-                                        : whole_run(result.statistics, result.sim_time_ps);
-  if (run.request.check_hazards) result.hazards = hazards_of(run, topology);
-  if (run.request.inputs) {
+  set_windows(result, run.loop ? &*run.loop : nullptr);
+  if (run.request.check_hazards) result.hazards = hazards_of(run);
+  if (run.request.inputs != nullptr) {
     result.results = run.design.observed();
     for (const DeviceTensor& tensor : launch.arguments()) {
       const kernels::TensorSpec& spec = tensor->spec;
@@ -158,7 +137,11 @@ RunResult result_of(Run& run, const arch::TopologyConfig& topology) {
                                    run.design.read(tensor)};
     }
     if (const auto& reference = run.request.launch->instance().reference) {
-      result.numerics = check_numerics(reference(*run.request.inputs), result.results);
+      try {
+        result.numerics = check_numerics(reference(*run.request.inputs), result.results);
+      } catch (...) {
+        rethrow_of_kernel(run.request.launch->title() + ": the comparison with the reference");
+      }
     }
   }
   return result;
@@ -166,19 +149,58 @@ RunResult result_of(Run& run, const arch::TopologyConfig& topology) {
 
 }  // namespace
 
+RunResult result_of(const PesByName& pes, const record::Statistics& statistics) {
+  RunResult result;
+  result.pes = static_cast<std::uint32_t>(pes.size());
+  result.several_pes = pes.size() > 1;
+  arch::Rational cycles;
+  for (const auto& [name, pe] : pes) {
+    const DispatchTotals& totals = pe->cpu.totals();
+    result.sim_time_ps = std::max(result.sim_time_ps, pe->cpu.last_done_ps());
+    cycles = cycles + arch::dispatch_cycles(pe->config().pe_cost_model, totals.segments,
+                                            totals.logical_bytes);
+    result.several_pes = result.several_pes || pe->config().pes > 1;
+    add_pe(result, *pe, name, statistics);
+  }
+  result.dispatch_cycles = cycles.to_double();
+  return result;
+}
+
+RunResult result_of(const Design& design, const arch::TopologyConfig& topology) {
+  PesByName pes;
+  for (const std::uint32_t number : design.used_pes()) {
+    pes.emplace_back(arch::pe_name(topology, number), design.machine.pes()[number]);
+  }
+  RunResult result = result_of(pes, design.recorder.statistics());
+  result.topology = topology.name;
+  result.topology_overrides = topology.overrides;
+  result.read_channels = topology.pe.dma.read_channels;
+  result.write_channels = topology.pe.dma.write_channels;
+  result.links = design.machine.links();
+  result.memories = design.machine.memories();
+  return result;
+}
+
 std::vector<RunResult> simulate(const arch::TopologyConfig& topology, const MemoryFactory& memory,
                                 const std::vector<RunRequest>& requests) {
+  using Seconds = std::chrono::duration<double>;
+  const auto setup = std::chrono::steady_clock::now();
   std::vector<std::unique_ptr<Run>> runs;
   for (const RunRequest& request : requests) {
+    const arch::TopologyConfig& machine =
+        request.topology != nullptr ? *request.topology : topology;
     const std::string name =
-        requests.size() == 1 ? topology.name : fmt::format("{}_{}", topology.name, runs.size() + 1);
-    runs.push_back(std::make_unique<Run>(name.c_str(), topology, memory, request));
+        requests.size() == 1 ? machine.name : fmt::format("{}_{}", machine.name, runs.size() + 1);
+    runs.push_back(std::make_unique<Run>(name.c_str(), machine, memory, request));
   }
   std::vector<Watched> watched;
   for (const auto& run : runs) watched.push_back({&run->design, run->request.launch->title()});
+  std::uint64_t commands = 0;
+  for (const RunRequest& request : requests) commands += request.launch->commands();
+  Progress progress(watched, commands);
   const auto begin = std::chrono::steady_clock::now();
-  run_to_end(watched, static_cast<bool>(memory));
-  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
+  run_to_end(watched, static_cast<bool>(memory), [&] { progress.show(); });
+  const Seconds wall = std::chrono::steady_clock::now() - begin;
 
   std::uint64_t rows = 0;
   std::vector<std::string> refused_figures;
@@ -188,7 +210,10 @@ std::vector<RunResult> simulate(const arch::TopologyConfig& topology, const Memo
   }
   std::vector<RunResult> results;
   for (const auto& run : runs) {
-    RunResult result = result_of(*run, topology);
+    const auto end = std::chrono::steady_clock::now();
+    RunResult result = result_of(*run);
+    result.setup_s = Seconds(begin - setup).count();
+    result.check_s = Seconds(std::chrono::steady_clock::now() - end).count();
     result.wall_s = wall.count();
     result.stages_per_s = static_cast<double>(rows) / wall.count();
     result.refused_figure = std::move(refused_figures[results.size()]);

@@ -18,10 +18,13 @@ struct OutputPaths : StagePaths {
   std::string outputs, figure;
 };
 
-/// One kernel to run on a machine of its own. `launch` must outlive the run and its result.
+/// One kernel to run on a machine of its own. `launch`, `inputs` and `topology` must outlive the
+/// run, `launch` its result too.
 struct RunRequest {
   const Launch* launch = nullptr;
-  std::optional<kernels::HostTensors> inputs;  ///< none: timing only
+  const kernels::HostTensors* inputs = nullptr;    ///< none: timing only
+  std::optional<std::uint64_t> seed = {};          ///< of the inputs, if they are synthetic
+  const arch::TopologyConfig* topology = nullptr;  ///< of `launch`; none: that of all requests
   OutputPaths paths;
   std::vector<std::uint32_t> vcd_pes = {};  ///< empty: all
   record::Figure::Window figure_window;
@@ -30,7 +33,13 @@ struct RunRequest {
   bool reverse_creation = false;        ///< MachineOptions
 };
 
-/// Runs every request in one simulation, each on a machine of its own, and checks the numbers. The
+/// What these PEs have done until now, by the names that they have in it.
+RunResult result_of(const PesByName& pes, const record::Statistics& statistics);
+/// The same of a machine and the PEs that its launches name; nothing of a kernel.
+RunResult result_of(const Design& design, const arch::TopologyConfig& topology);
+
+/// Runs every request in one simulation, each on a machine of its own, `topology` if it has none,
+/// and checks the numbers. The
 /// outputs appear when all runs have come to their end, whatever their numbers. Once a process:
 /// SystemC's kernel is global. Throws InputError if an output cannot be opened, before anything
 /// runs; SimulationError if a run ends with work in flight, with the graph of who waits for what

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model/record/op_log.hpp"
 #include "model/record/output_file.hpp"
@@ -22,11 +24,14 @@ struct StagePaths {
 /// write_summary(), the others by the recorder's finish().
 class StageFiles {
  public:
-  /// Throws InputError if a file cannot be opened.
+  /// Throws InputError if two have the same name or one cannot be opened.
   explicit StageFiles(const StagePaths& paths);
 
   /// Names a PE; every one, before its first record.
   void add_pe(const record::PeScope& pe);
+  /// Names all of a machine. `shown`: those of the waveform; empty: all.
+  void add_machine(const arch::TopologyConfig& topology,
+                   const std::vector<std::uint32_t>& shown = {});
   void attach(record::Recorder& recorder);
   void write_summary(const nlohmann::ordered_json& summary);
 

@@ -43,6 +43,7 @@ struct PeResult {
   std::uint64_t done_ps = 0;
   record::PeStatistics statistics;
   MemoryPortTotals port = {};
+  WindowStatistics window = {};  ///< what its shares are of
 };
 
 struct HazardReport {
@@ -55,11 +56,14 @@ struct HazardReport {
 struct RunResult {
   const Launch* launch = nullptr;  ///< none: of PEs in a design of somebody else
   std::string topology;
+  std::vector<std::string> topology_overrides;  ///< `key=value` of --set
+  std::optional<std::uint64_t> seed;            ///< of the inputs, if they are synthetic
   std::uint32_t read_channels = 1, write_channels = 1;
   std::uint64_t sim_time_ps = 0;
   DispatchTotals totals;
   double dispatch_cycles = 0;  ///< unrounded (R6.1), as is the next
   double dispatch_cycles_per_tile = 0;
+  bool several_pes = false;         ///< in the design, programs or not: which keys and rows it has
   std::uint32_t pes = 1;            ///< with a program; sums are over these
   record::PeStatistics statistics;  ///< summed
   MemoryPortTotals port;            ///< summed; of max_outstanding_bytes the largest
@@ -67,19 +71,27 @@ struct RunResult {
   std::vector<Phase> phases;        ///< in the order in which a program enters them
   std::vector<LinkStatistics> links;
   std::vector<std::pair<std::string, MemoryTotals>> memories;  ///< embedded ones, by name
-  WindowStatistics window;  ///< of the loop, or of the run if it has none
-  bool window_is_loop = false;
-  FileTensors results;  ///< with data
+  bool window_is_loop = false;  ///< the windows of the PEs; of a run without one the run
+  FileTensors results;          ///< with data
   std::optional<NumericsCheck> numerics;
   std::optional<HazardReport> hazards;  ///< if they were looked for
   std::string refused_figure;  ///< why there is none although it was wanted; empty: no fault
   double wall_s = 0;           ///< of the simulation, together with those that ran beside it
   double stages_per_s = 0;
+  double setup_s = 0;  ///< before it: the machine built, the inputs in its memories
+  double check_s = 0;  ///< after it: the results read back and compared
 };
 
-/// Adds what a PE has done. `name`: of its results.
+/// Adds what a PE has done. Its window is its own loop, empty if it has not entered it. `name`: of
+/// its results.
 void add_pe(RunResult& result, const Pe& pe, std::string name,
             const record::Statistics& statistics);
+
+/// When all PEs have been added: settles their windows. `cut`: the loop of the only PE of a design,
+/// else null. Of a run in which no PE has entered a loop they are the run, each until it was done.
+void set_windows(RunResult& result, const LoopWindow* cut);
+/// The windows of all PEs together.
+WindowStatistics window_of(const RunResult& result);
 
 /// A summary by the keys of contract 12; without a launch only those that tell neither of a kernel
 /// nor of the host's time.
@@ -87,15 +99,16 @@ nlohmann::ordered_json summary_json(const RunResult& result);
 /// `{runs, ratios}` of several runs, the second over the first.
 nlohmann::ordered_json comparison_json(const std::vector<RunResult>& results);
 
-/// What limits the run: the engine with the largest busy share of the window, or the link or HBM
-/// channel that is busier still over the run, if that is at least 80 %; else that commands wait for
-/// each other.
+/// What limits the run, if it is busy for at least 80 %: of the PEs the busiest engine, over the
+/// longest window of a PE; or a link or HBM that is busier than every engine, over the run, or
+/// nearly as busy as one that is occupied while it waits for it. Else that commands wait for each
+/// other. Then whether the work is spread unevenly.
 std::string bound_by(const RunResult& result);
 
 /// A row for each region of the kernel: how many PEs entered it and how often, the time in it of
 /// the PE that is longest in it and of their mean, and of that mean the HBM traffic, the busy
-/// shares of the engines for its commands, and the kernel's waits. Empty if there is one region on
-/// one PE.
+/// shares of the engines for its commands, and the kernel's waits. Empty if the design has one PE
+/// and the kernel one region.
 std::string phase_table(const RunResult& result);
 
 /// A table, a run a column, headed by `labels`.

@@ -8,21 +8,44 @@
 #include "model/arch/timing.hpp"
 #include "model/arch/wait_graph.hpp"
 #include "tlm_if/command/error.hpp"
+#include "tlm_if/command/text.hpp"
 
 namespace kernbench::runtime {
 namespace {
+
+using command::plural;
 
 SimulationError not_ended(const Watched& watched) {
   PesByName pes;
   // As in the outputs: without the name of the design.
   const std::size_t prefix = std::string(watched.design->name()).size() + 1;
   for (const Pe* pe : watched.design->machine.pes()) pes.emplace_back(pe->name() + prefix, pe);
+  if (const auto& leak = watched.design->leak()) {
+    const std::string name = leak->title == watched.title ? "" : fmt::format(" ({})", leak->title);
+    return never_received(watched.title, pes, leak->messages,
+                          fmt::format("when launch {}{} ended at {} ns", leak->number, name,
+                                      arch::nanoseconds(leak->end_ps)));
+  }
   return work_in_flight(watched.title + " stopped", pes,
-                        "nothing is left that could go on; see below who waits for what, and "
-                        "check sends and receives, and the memory behind the PE");
+                        "nothing is left that could go on; check sends and receives, and the "
+                        "memory behind the PE");
 }
 
-bool ended(const Design& design) { return design.done() || design.failure() != nullptr; }
+bool ended(const Design& design) {
+  return design.done() || design.leak() || design.failure() != nullptr;
+}
+
+/// `pe1 has not received 2 messages (16 slots) of pe0 on channel 0`.
+std::string sentence(const PesByName& pes, const Unreceived& messages) {
+  const auto name = [&](std::uint32_t index) {
+    return std::find_if(pes.begin(), pes.end(),
+                        [&](const auto& pe) { return pe.second->index() == index; })
+        ->first;
+  };
+  return fmt::format("{} has not received {} ({}) of {} on channel {}", name(messages.receiver),
+                     plural(messages.count.messages, "message"),
+                     plural(messages.count.slots, "slot"), name(messages.sender), messages.channel);
+}
 
 /// Nothing in the design can go on by itself.
 bool stuck(const Design& design) {
@@ -57,18 +80,36 @@ SimulationError work_in_flight(const std::string& what, const PesByName& pes,
                                const std::string& advice) {
   arch::WaitGraph graph;
   for (const auto& [name, pe] : pes) pe->waits(graph, name);
+  const std::vector<std::string> waits = graph.lines();
   std::string detail;
-  for (const std::string& line : graph.lines()) detail += line + '\n';
+  for (const std::string& line : waits) detail += line + '\n';
   const std::string where =
       fmt::format("{} at {} ns with work in flight", what, arch::nanoseconds(TimeBase().now()));
   if (const std::string cycle = graph.cycle(); !cycle.empty()) {
     return {fmt::format("{}: deadlock: {}; let one of them go on before it waits", where, cycle),
             detail};
   }
-  return {fmt::format("{}: {}", where, advice), detail};
+  // For who sees what() alone.
+  const std::string first = waits.empty() ? "" : "; " + waits.front();
+  const std::string others =
+      waits.size() < 2 ? "" : fmt::format(" (and {})", plural(waits.size() - 1, "more wait"));
+  return {fmt::format("{}: {}{}{}", where, advice, first, others), detail};
 }
 
-void run_to_end(const std::vector<Watched>& designs, bool own_memory) {
+SimulationError never_received(const std::string& what, const PesByName& pes,
+                               const std::vector<Unreceived>& messages, const std::string& when) {
+  std::string detail;
+  for (const Unreceived& of_channel : messages) detail += sentence(pes, of_channel) + '\n';
+  const std::size_t others = messages.size() - 1;
+  return {fmt::format(
+              "{}: {} {}{}; receive all that is sent, or do not send it", what,
+              sentence(pes, messages.front()), when,
+              others == 0 ? "" : fmt::format(", nor those of {}", plural(others, "other channel"))),
+          detail};
+}
+
+void run_to_end(const std::vector<Watched>& designs, bool own_memory,
+                const std::function<void()>& look) {
   if (sc_core::sc_get_status() >= sc_core::SC_STOPPED) {
     throw InputError(
         fmt::format("{}: run() comes after sc_stop, and SystemC runs nothing any more; do without "
@@ -88,6 +129,7 @@ void run_to_end(const std::vector<Watched>& designs, bool own_memory) {
   sc_core::sc_start(slice, sc_core::SC_EXIT_ON_STARVATION);
   while (going_on() && sc_core::sc_pending_activity() && !(own_memory && silence.too_long()) &&
          sc_core::sc_get_status() != sc_core::SC_STOPPED) {
+    if (look) look();
     slice = std::min(slice + slice, longest);
     // Up to the next event at least: the clock does not move in a slice that ends before it.
     sc_core::sc_start(std::max(slice, sc_core::sc_time_to_pending_activity()),

@@ -22,6 +22,9 @@ namespace kernbench {
 namespace {
 
 constexpr char kDefaultMachine[] = "single_pe";
+// What the help calls the value of an option.
+constexpr char kFile[] = "FILE";
+constexpr char kNumber[] = "N";
 
 struct Options {
   std::string kernel;
@@ -125,33 +128,46 @@ int run(int argc, char** argv) {
   Options options;
   runtime::CommandLine line("tlc", "The KernBench compiler: kernels to program files.",
                             "compile KERNEL -o FILE");
+  std::vector<std::string> kernels;
+  for (const kernels::Kernel& kernel : kernels::catalogue()) kernels.push_back(kernel.name);
+  line.suggest("compile", std::move(kernels));
   line.add("list", "The kernels, their parameters with defaults and meaning", list);
 
   CLI::App& compiler = line.add("compile", "Write what a kernel lowers to into a program file",
                                 [&] { return compile(options); });
-  compiler.add_option("kernel", options.kernel, "Name of a kernel")->required();
-  compiler.add_option("parameters", options.parameters, "Kernel parameters, name=value");
-  compiler.add_option("-o,--output", options.output, "The program file to write")->required();
-  compiler.add_option("--machine", options.machine,
-                      fmt::format("What to compile for: {} ({})", fmt::join(machine_names(), ", "),
-                                  kDefaultMachine));
-  compiler.add_option("--topology", options.topology, "YAML file, instead of --machine");
+  compiler.add_option("kernel", options.kernel, "Name of a kernel")->type_name("")->required();
+  compiler.add_option("parameters", options.parameters, "Kernel parameters")
+      ->option_text("NAME=VALUE ...");
+  compiler.add_option("-o,--output", options.output, "The program file to write")
+      ->type_name(kFile)
+      ->required();
+  compiler
+      .add_option("--machine", options.machine,
+                  fmt::format("What to compile for: {} ({})", fmt::join(machine_names(), ", "),
+                              kDefaultMachine))
+      ->type_name("NAME");
+  compiler.add_option("--topology", options.topology, "YAML file, instead of --machine")
+      ->type_name(kFile);
   compiler
       .add_option("--set", options.sets,
                   "Override a key of the topology, as in pe.gemm.tile_k=64; repeatable")
+      ->option_text("KEY=VALUE")
       ->allow_extra_args(false);
-  compiler.add_option("--table-entries", options.table_entries,
-                      fmt::format("Size of the handle table of the host port that runs it ({})",
-                                  command::kDefaultHandleTableEntries));
+  compiler
+      .add_option("--table-entries", options.table_entries,
+                  fmt::format("Size of the handle table of the host port that runs it ({})",
+                              command::kDefaultHandleTableEntries))
+      ->type_name(kNumber);
 
   CLI::App& viewer = line.add("info", "What a program file needs, its tensors and its programs",
                               [&] { return info(options); });
-  viewer.add_option("file", options.file, "A program file")->required();
+  viewer.add_option("file", options.file, "A program file")->type_name("")->required();
 
   CLI::App& disassembler = line.add("disasm", "A program file as text, record by record",
                                     [&] { return disassemble(options); });
-  disassembler.add_option("file", options.file, "A program file")->required();
-  disassembler.add_option("--program", options.program, "The program of that number alone (all)");
+  disassembler.add_option("file", options.file, "A program file")->type_name("")->required();
+  disassembler.add_option("--program", options.program, "The program of that number alone (all)")
+      ->type_name(kNumber);
   return line.run(argc, argv);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Registers of the host port of a PE (docs/host_port.md), for C99 and C++: the one source of their
- * offsets and fields.
+ * offsets and fields. Records, which the ring holds: tlm_if/program_format.h.
  *
  * All are little-endian. RO: writes are refused. WO: reads are refused. W1C: a written 1 clears the
  * bit, a written 0 leaves it. A register of 64 bits is a pair _LO, _HI.
@@ -48,7 +48,9 @@
 #define KB_HOST_ERROR_CODE 0x064u      /* RO KB_HOST_ERROR_* */
 #define KB_HOST_ERROR_OFFSET_LO 0x068u /* RO byte of the stream since reset */
 #define KB_HOST_ERROR_OFFSET_HI 0x06cu
-#define KB_HOST_ERROR_INFO 0x070u /* RO first 4 bytes of the record, or doorbell */
+#define KB_HOST_ERROR_INFO 0x070u       /* RO first 4 bytes of the record, or doorbell */
+#define KB_HOST_ERROR_ADDRESS_LO 0x078u /* RO in HBM, where the memory failed */
+#define KB_HOST_ERROR_ADDRESS_HI 0x07cu
 
 /* KB_HOST_ID: the bytes "KBPE". */
 #define KB_HOST_ID_VALUE 0x4550424bu
@@ -92,6 +94,10 @@
 /* Of the port. */
 #define KB_HOST_ERROR_DOORBELL 64u  /* it publishes more bytes than are free, or goes back */
 #define KB_HOST_ERROR_TOO_LARGE 65u /* a record larger than the ring */
+/* Of a command on its way. */
+#define KB_HOST_ERROR_MEMORY 66u       /* the memory has answered with an error */
+#define KB_HOST_ERROR_ADDRESS 67u      /* the memory has answered that nothing is there */
+#define KB_HOST_ERROR_MESSAGE_SIZE 68u /* a receive of another size than the message */
 
 /* Handle table: entry i at KB_HOST_TABLE + i * KB_HOST_TABLE_STRIDE. */
 #define KB_HOST_TABLE_STRIDE 128u

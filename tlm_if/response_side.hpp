@@ -11,8 +11,8 @@ namespace kernbench {
 /// the order of respond() (IEEE 1666, 15.2.6). The target has acquired each payload at BEGIN_REQ.
 class ResponseSide {
  public:
-  /// `socket` must outlive it.
-  explicit ResponseSide(tlm::tlm_target_socket<32>& socket) : socket_(socket) {}
+  /// `initiator`: what the target's socket calls; must outlive it.
+  explicit ResponseSide(tlm::tlm_bw_transport_if<>& initiator) : initiator_(initiator) {}
 
   /// BEGIN_RESP, now or when its turn comes.
   void respond(tlm::tlm_generic_payload& payload) {
@@ -23,7 +23,7 @@ class ResponseSide {
     responding_ = true;
     tlm::tlm_phase phase = tlm::BEGIN_RESP;
     sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
-    const tlm::tlm_sync_enum answer = socket_->nb_transport_bw(payload, phase, delay);
+    const tlm::tlm_sync_enum answer = initiator_.nb_transport_bw(payload, phase, delay);
     if (answer == tlm::TLM_COMPLETED || (answer == tlm::TLM_UPDATED && phase == tlm::END_RESP)) {
       end_response(payload);
     }
@@ -40,7 +40,7 @@ class ResponseSide {
   }
 
  private:
-  tlm::tlm_target_socket<32>& socket_;
+  tlm::tlm_bw_transport_if<>& initiator_;
   bool responding_ = false;
   std::deque<tlm::tlm_generic_payload*> waiting_;
 };

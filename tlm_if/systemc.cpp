@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tlm_if/systemc.hpp"
 
+#include <string>
+
 namespace kernbench {
 
 TimeBase::TimeBase() {
@@ -13,6 +15,17 @@ TimeBase::TimeBase() {
                      " is coarser than 1 ps; set 1 ps or finer before the first module")
                         .c_str());
   }
+  horizon_ps_ = to_ps(sc_core::sc_max_time());
+}
+
+sc_core::sc_time TimeBase::beyond_horizon(std::uint64_t ps) const {
+  SC_REPORT_ERROR("/kernbench/time/horizon",
+                  ("a duration of " + std::to_string(ps) + " ps begins at " +
+                   std::to_string(now()) + " ps, and at the time resolution of " +
+                   sc_core::sc_get_time_resolution().to_string() + " time ends at " +
+                   std::to_string(horizon_ps_) + " ps; simulate less, or set a resolution of 1 ps")
+                      .c_str());
+  return sc_core::sc_max_time() - sc_core::sc_time_stamp();
 }
 
 }  // namespace kernbench

@@ -28,7 +28,11 @@ class TimeBase {
  public:
   TimeBase();
 
+  /// A duration that begins now. One that ends after the last time there is, 2^64 - 1 units of the
+  /// resolution, is the report `/kernbench/time/horizon`; should that not end the program, what is
+  /// left until then.
   sc_core::sc_time to_sc_time(std::uint64_t ps) const {
+    if (ps > horizon_ps_ - now()) return beyond_horizon(ps);
     return sc_core::sc_time::from_value(ps * ticks_per_ps_);
   }
   /// Rounded down where the resolution is finer than 1 ps.
@@ -39,7 +43,10 @@ class TimeBase {
   std::uint64_t now() const { return to_ps(sc_core::sc_time_stamp()); }
 
  private:
+  sc_core::sc_time beyond_horizon(std::uint64_t ps) const;
+
   std::uint64_t ticks_per_ps_;
+  std::uint64_t horizon_ps_;  // the last one
 };
 
 }  // namespace kernbench

@@ -4,10 +4,11 @@
 // each order of row, bank and column in an address: what of the time is rows, how many accesses hit
 // an open one, and that the numbers are the same bit for bit.
 //
-// Usage: dram_controller [KERNEL [name=value ..]]      default: gqa_decode s_kv=1024
+// Usage: dram_controller [KERNEL [NAME=VALUE ..]]
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "dram_controller.hpp"
@@ -26,6 +27,11 @@ namespace command = kernbench::command;
 namespace kernels = kernbench::kernels;
 namespace runtime = kernbench::runtime;
 using kernbench::Pe;
+
+static const char* const kUsage =
+    "usage: dram_controller [KERNEL [NAME=VALUE ..]]\n"
+    "  KERNEL      a kernel of the catalogue, which single_pe list shows (gqa_decode)\n"
+    "  NAME=VALUE  its parameters (s_kv=1024 if there is no KERNEL)\n";
 
 // What the PE must know of the memory: its size, and the largest transaction that it takes.
 static const char* const kTopology =
@@ -128,6 +134,11 @@ bool simulate(int argc, char** argv) {
 }  // namespace
 
 int sc_main(int argc, char** argv) {
+  const bool help = argc == 2 && std::string(argv[1]) == "--help";
+  if (help) {
+    std::fputs(kUsage, stdout);
+    return 0;
+  }
   try {
     return simulate(argc, argv) ? 0 : 1;
   } catch (const kernbench::InputError& error) {

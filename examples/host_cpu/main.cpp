@@ -5,7 +5,7 @@
 // done. HostCpu (host_cpu.hpp) is plain SystemC and TLM-2.0 and knows the C header of the registers
 // only; the program comes from `tlc`.
 //
-// Usage: host_cpu [PROGRAM_FILE]      without: decode.kbp, beside the program
+// Usage: host_cpu [PROGRAM_FILE]
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -16,6 +16,10 @@
 #include "host_cpu.hpp"
 #include "model/embedded_hbm.hpp"
 #include "model/host_port.hpp"
+
+static const char* const kUsage =
+    "usage: host_cpu [PROGRAM_FILE]\n"
+    "  PROGRAM_FILE  written by tlc compile (decode.kbp, beside this program)\n";
 
 static bool simulate(const HostProgram& program) {
   const kernbench::arch::TopologyConfig topology;
@@ -39,13 +43,23 @@ static bool simulate(const HostProgram& program) {
 }
 
 int sc_main(int argc, char** argv) {
+  const bool help = argc == 2 && std::string(argv[1]) == "--help";
+  if (help || argc > 2) {
+    std::fputs(kUsage, help ? stdout : stderr);
+    return help ? 0 : 2;
+  }
   const std::string self = argv[0];
   const std::string path =
       argc > 1 ? argv[1] : self.substr(0, self.find_last_of('/') + 1) + "decode.kbp";
   std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    std::fprintf(stderr, "host_cpu: %s cannot be opened; give a file that tlc has written\n",
+                 path.c_str());
+    return 2;
+  }
   const std::vector<std::uint8_t> file{std::istreambuf_iterator<char>(in), {}};
   const HostProgram program = first_program(file);
-  if (argc > 2 || program.stream.empty()) {
+  if (program.stream.empty()) {
     std::fprintf(stderr, "host_cpu: %s is no program file; give one that tlc has written\n",
                  path.c_str());
     return 2;

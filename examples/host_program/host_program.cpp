@@ -3,9 +3,10 @@
 // and checked. out = x w, with the inner dimension split over the PEs: the first launch gives each
 // its product, the second adds them up over messages.
 //
-// Usage: host_program TOPOLOGY.yaml
+// Usage: host_program TOPOLOGY.yaml [FOLDER]
 #include <cstdio>
 #include <exception>
+#include <string>
 #include <vector>
 
 #include "kernels/collectives.hpp"
@@ -14,6 +15,7 @@
 
 namespace tl = kernbench::tl;
 namespace kernels = kernbench::kernels;
+namespace runtime = kernbench::runtime;
 using kernels::Index;
 
 static const Index kDepth = 1024, kCols = 256;
@@ -43,12 +45,13 @@ static std::vector<double> values(Index count, int period) {
 }
 
 // Whether every program has the result.
-static bool simulate(const kernbench::arch::TopologyConfig& topology) {
+static bool simulate(const kernbench::arch::TopologyConfig& topology,
+                     const runtime::StagePaths& outputs) {
   const Index programs = topology.pes();
   const std::vector<double> x = values(kDepth, 7), w = values(kDepth * kCols, 11);
   const auto rows = kernels::split_rows(programs, programs);
 
-  kernbench::runtime::Host host("vector_times_matrix", topology, true);
+  runtime::Host host("vector_times_matrix", topology, true, outputs);
   const auto device_x =
       host.from_values("x", {1, kDepth}, tl::f16, x, kernels::split_cols(1, kDepth, programs));
   const auto device_w =
@@ -58,6 +61,7 @@ static bool simulate(const kernbench::arch::TopologyConfig& topology) {
   host.launch("multiply", multiply, {device_x, device_w, sum}, {{programs, 1, 1}});
   host.launch("all_reduce", all_reduce, {sum, out}, {{programs, 1, 1}});
   host.run();
+  host.finish();  // completes the outputs
 
   const std::vector<double> result = host.read(out);
   bool is_right = true;
@@ -73,13 +77,32 @@ static bool simulate(const kernbench::arch::TopologyConfig& topology) {
   return is_right;
 }
 
+static const char* const kUsage =
+    "usage: host_program TOPOLOGY.yaml [FOLDER]\n"
+    "  TOPOLOGY.yaml  the machine, such as topologies/cube_8pe.yaml\n"
+    "  FOLDER         exists, and gets op_log.csv, waves.vcd, trace.json and summary.json\n";
+
+static runtime::StagePaths paths_in(const std::string& folder) {
+  return {folder + "/op_log.csv", folder + "/waves.vcd", folder + "/trace.json",
+          folder + "/summary.json"};
+}
+
 int sc_main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: host_program TOPOLOGY.yaml\n");
-    return 2;
+  const bool help = argc == 2 && std::string(argv[1]) == "--help";
+  if (help || (argc != 2 && argc != 3)) {
+    std::fputs(kUsage, help ? stdout : stderr);
+    return help ? 0 : 2;
   }
   try {
-    return simulate(kernbench::arch::read_topology_file(argv[1])) ? 0 : 1;
+    const auto topology = kernbench::arch::read_topology_file(argv[1]);
+    return simulate(topology, argc == 3 ? paths_in(argv[2]) : runtime::StagePaths()) ? 0 : 1;
+  } catch (
+      const runtime::SimulationError& error) {  // what() is a line, detail() who waits for what
+    std::fprintf(stderr, "host_program: %s\n%s", error.what(), error.detail().c_str());
+    return 1;
+  } catch (const kernbench::InputError& error) {
+    std::fprintf(stderr, "host_program: %s\n", error.what());
+    return 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "host_program: %s\n", error.what());
     return 1;

@@ -5,7 +5,7 @@
 // intervals. SystemC polls what is traced at every time step: for many PEs, or long runs,
 // PeOutputs writes a waveform of its own that costs less.
 //
-// Usage: own_waveform NAME      writes NAME.vcd and NAME.csv
+// Usage: own_waveform NAME
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -23,6 +23,10 @@ namespace runtime = kernbench::runtime;
 using kernbench::Pe;
 
 namespace {
+
+constexpr char kUsage[] =
+    "usage: own_waveform NAME\n"
+    "  NAME  of the files that are written: NAME.vcd, the waveform, and NAME.csv, the op log\n";
 
 constexpr unsigned kJobs = 3;
 constexpr double kPauseNs = 50;
@@ -97,9 +101,10 @@ void simulate(const std::string& name) {
 }  // namespace
 
 int sc_main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: own_waveform NAME\n");
-    return 2;
+  const bool help = argc == 2 && std::string(argv[1]) == "--help";
+  if (help || argc != 2) {
+    std::fputs(kUsage, help ? stdout : stderr);
+    return help ? 0 : 2;
   }
   try {
     simulate(argv[1]);

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "runtime/host_access.hpp"
 #include "runtime/pe_outputs.hpp"
@@ -72,10 +73,11 @@ bool simulate() {
 
 }  // namespace
 
-int sc_main(int argc, char**) {
-  if (argc != 1) {
-    std::fprintf(stderr, "usage: shared_memory\n");
-    return 2;
+int sc_main(int argc, char** argv) {
+  const bool help = argc == 2 && std::string(argv[1]) == "--help";
+  if (help || argc != 1) {
+    std::fputs("usage: shared_memory\n  takes no arguments\n", help ? stdout : stderr);
+    return help ? 0 : 2;
   }
   try {
     return simulate() ? 0 : 1;

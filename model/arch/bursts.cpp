@@ -26,9 +26,8 @@ Burst BurstCursor::peek() const {
   std::uint64_t size = std::min<std::uint64_t>(burst_bytes_, rest_);
   const std::uint64_t alignment = addr_ & (~addr_ + 1);  // lowest set bit; 0 at address 0
   if (alignment != 0) size = std::min(size, alignment);
-  std::uint64_t power = 1;
-  while (power * 2 <= size) power *= 2;
-  return {addr_, static_cast<std::uint32_t>(power), offset_};
+  while ((size & (size - 1)) != 0) size &= size - 1;  // the largest power of two in it
+  return {addr_, static_cast<std::uint32_t>(size), offset_};
 }
 
 void BurstCursor::advance(std::uint32_t bytes) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "model/arch/rational.hpp"
 #include "tlm_if/command/op_table.hpp"
@@ -159,7 +160,8 @@ struct TopologyConfig {
   NocConfig noc;
   RingConfig d2d{Rational{256}, Rational{20}};
   RingConfig sip_link{Rational{100}, Rational{500}};
-  bool check_protocol = false;  ///< a BaseProtocolMonitor on every memory socket
+  bool check_protocol = false;         ///< a BaseProtocolMonitor on every memory socket
+  std::vector<std::string> overrides;  ///< each `key=value` of --set, as given
 
   std::uint32_t cubes() const { return sips * cubes_per_sip; }
   std::uint32_t pes() const { return cubes() * pes_per_cube; }
@@ -171,6 +173,15 @@ struct TopologyConfig {
     return slice;
   }
 };
+
+/// `single_pe with hbm.gbps=256`: the name, and what --set has changed.
+inline std::string title_of(const TopologyConfig& topology) {
+  std::string title = topology.name;
+  for (const std::string& setting : topology.overrides) {
+    title += (&setting == &topology.overrides.front() ? " with " : " ") + setting;
+  }
+  return title;
+}
 
 /// `pe3` of a design with one cube, else `sip0.cube1.pe3`: instance, VCD scope, and key of outputs.
 inline std::string pe_name(const TopologyConfig& topology, std::uint32_t pe) {

@@ -7,6 +7,27 @@
 #include "tlm_if/command/error.hpp"
 
 namespace kernbench::arch {
+namespace {
+
+/// A value is within the range of a key if the text of it is.
+void check_key(const std::string& who, const std::string& path, const TopologyKey& key,
+               TopologyConfig config) {
+  const std::string value = key.print(config);
+  const std::string problem = key.assign(config, value);
+  if (problem.empty()) return;
+  throw InputError(
+      fmt::format("{}: {}: '{}' {}; allowed: {}", who, path, value, problem, key.allowed));
+}
+
+void check_section(const std::string& who, std::string_view prefix, const TopologyConfig& config) {
+  for (const TopologyKey& key : topology_keys()) {
+    if (key.path.compare(0, prefix.size(), prefix) == 0) check_key(who, key.path, key, config);
+  }
+}
+
+Rational rounded_up(const Rational& x) { return x.num() / x.den() + (x.num() % x.den() != 0); }
+
+}  // namespace
 
 std::optional<Conflict> find_conflict(
     const PeConfig& pe, const std::function<std::string(const char* path)>& described) {
@@ -39,18 +60,26 @@ std::optional<Conflict> find_conflict(
 void check_config(const std::string& who, const PeConfig& pe) {
   TopologyConfig config;
   config.pe = pe;
-  for (const TopologyKey& key : topology_keys()) {
-    if (key.path.rfind("pe.", 0) != 0 || key.type != "whole number") continue;
-    const std::string value = key.print(config);
-    const std::string problem = key.assign(config, value);
-    if (problem.empty()) continue;
-    throw InputError(
-        fmt::format("{}: {}: '{}' {}; allowed: {}", who, key.path, value, problem, key.allowed));
-  }
+  check_section(who, "pe.", config);
+  config.hbm.bytes = pe.hbm_bytes;
+  check_key(who, "hbm_bytes", *find_topology_key("hbm.bytes"), config);
   const auto conflict = find_conflict(pe, [&](const char* path) {
     return fmt::format("{} {}", path, find_topology_key(path)->print(config));
   });
   if (conflict) throw InputError(fmt::format("{}: {}", who, conflict->message));
+}
+
+void check_config(const std::string& who, const HbmConfig& hbm) {
+  TopologyConfig config;
+  config.hbm = hbm;
+  config.hbm.gbps = rounded_up(hbm.gbps);
+  check_section(who, "hbm.", config);
+}
+
+void check_config(const std::string& who, const TopologyConfig& topology) {
+  for (const TopologyKey& key : topology_keys()) {
+    if (key.path != "name") check_key(who, key.path, key, topology);
+  }
 }
 
 }  // namespace kernbench::arch

@@ -20,8 +20,14 @@ struct Conflict {
 std::optional<Conflict> find_conflict(
     const PeConfig& pe, const std::function<std::string(const char* path)>& described);
 
-/// For configurations that no topology file has given: throws InputError, beginning with `who`, at
-/// the first whole number outside the range of its key, else at a conflict.
+// For configurations that no topology file has given: throw InputError, beginning with `who`, at
+// the first field outside the range of its key (docs/topology.md), else at a conflict.
+
 void check_config(const std::string& who, const PeConfig& pe);
+/// Of a whole stack, or a slice or channel of one: its `gbps`, a share, may lie below the range and
+/// have any decimals.
+void check_config(const std::string& who, const HbmConfig& hbm);
+/// Every key but the name.
+void check_config(const std::string& who, const TopologyConfig& topology);
 
 }  // namespace kernbench::arch

@@ -23,6 +23,19 @@ struct CubeEndpoints {
   std::uint32_t count() const { return d2d() + 1; }
 };
 
+/// The order in which the networks of a design settle: the NoCs by cube, the rings of the SIPs by
+/// SIP, the ring between SIPs.
+struct NetworkOrder {
+  std::uint32_t cubes;  ///< in the design
+  std::uint32_t sips;
+
+  explicit NetworkOrder(const TopologyConfig& topology)
+      : cubes(topology.cubes()), sips(topology.sips) {}
+  static std::uint32_t noc(std::uint32_t cube) { return cube; }
+  std::uint32_t d2d(std::uint32_t sip) const { return cubes + sip; }
+  std::uint32_t sip_ring() const { return cubes + sips; }
+};
+
 /// One direction of a connection.
 struct NetworkLink {
   std::string name;     ///< from_to: `ipcq3_n3`, `n3_n2`, `n2_channel2`, `c0_c1`

@@ -37,10 +37,17 @@ constexpr std::uint64_t kMaxPart = 1'000'000'000'000'000'000;
 
 }  // namespace
 
-Rational::Rational(std::uint64_t numerator, std::uint64_t denominator) {
-  const std::uint64_t divisor = std::gcd(numerator, denominator);
-  num_ = numerator / divisor;
-  den_ = denominator / divisor;
+void Rational::refuse_negative(std::int64_t value) {
+  throw InputError(fmt::format("{} is negative; give a number of at least 0", value));
+}
+
+void Rational::reduce() {
+  if (den_ == 0) {
+    throw InputError(fmt::format("{}/0 is no number; give a denominator of at least 1", num_));
+  }
+  const std::uint64_t divisor = std::gcd(num_, den_);
+  num_ /= divisor;
+  den_ /= divisor;
 }
 
 Rational Rational::parse(std::string_view text) {
@@ -145,10 +152,8 @@ std::uint64_t wide_mul_div_round(std::uint64_t a, std::uint64_t b, std::uint64_t
   const Wide quotient = wide / c;
   const Wide rest = wide % c;
   const Wide rounded = quotient + (rest >= c - rest ? 1 : 0);
-  if (rounded > std::numeric_limits<std::uint64_t>::max()) {
-    throw std::overflow_error("a duration does not fit 64 bits of ps");
-  }
-  return static_cast<std::uint64_t>(rounded);
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
+  return rounded > kMax ? kMax : static_cast<std::uint64_t>(rounded);
 }
 
 }  // namespace kernbench::arch

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace kernbench::arch {
 
@@ -11,11 +12,25 @@ namespace kernbench::arch {
 __extension__ typedef unsigned __int128 Wide;
 
 /// An exact non-negative fraction in lowest terms. Decimal settings (0.0625 cycles a byte, 1.2 GHz)
-/// are kept as the exact value of their text, so that durations round once (R6.1).
+/// are kept as the exact value of their text, so that durations round once (R6.1): in C++
+/// `Rational::parse("0.0625")` or `{1, 16}`. One from a floating-point number does not compile: it
+/// would be another number, or cut to an integer.
 class Rational {
+  template <class... Types>
+  using Whole = std::enable_if_t<(std::is_integral_v<Types> && ...), int>;
+
  public:
   constexpr Rational() = default;
-  Rational(std::uint64_t numerator, std::uint64_t denominator = 1);
+  /// Throws InputError if one of the two is negative or the denominator is 0.
+  template <class Integer, Whole<Integer> = 0>
+  Rational(Integer whole) : num_(part(whole)) {}
+  template <class Numerator, class Denominator, Whole<Numerator, Denominator> = 0>
+  Rational(Numerator numerator, Denominator denominator)
+      : num_(part(numerator)), den_(part(denominator)) {
+    reduce();
+  }
+  template <class Decimal, std::enable_if_t<std::is_floating_point_v<Decimal>, int> = 0>
+  Rational(Decimal use_parse_or_a_fraction) = delete;
   /// The exact value of a decimal literal such as `128`, `0.0625`, `1e-3`. Throws InputError on
   /// anything else, a negative number, or one whose numerator or denominator exceeds 10^18.
   static Rational parse(std::string_view text);
@@ -38,13 +53,25 @@ class Rational {
   }
 
  private:
+  template <class Integer>
+  static std::uint64_t part(Integer value) {
+    if constexpr (std::is_signed_v<Integer>) {
+      if (value < 0) refuse_negative(value);
+    }
+    return static_cast<std::uint64_t>(value);
+  }
+  [[noreturn]] static void refuse_negative(std::int64_t value);
+  /// To lowest terms.
+  void reduce();
+
   std::uint64_t num_ = 0;
   std::uint64_t den_ = 1;
 };
 
 std::uint64_t wide_mul_div_round(std::uint64_t a, std::uint64_t b, std::uint64_t c);
 
-/// floor(a * b / c + 1/2); throws std::overflow_error if that does not fit 64 bits.
+/// floor(a * b / c + 1/2). What does not fit 64 bits is the largest number that does: as a duration
+/// beyond the end of any simulation, where TimeBase reports it.
 inline std::uint64_t mul_div_round(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   std::uint64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) return wide_mul_div_round(a, b, c);

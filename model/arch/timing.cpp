@@ -57,6 +57,7 @@ PeTiming::PeTiming(const PeConfig& config)
       launch_(ExactScale(config.cpu.launch_ns).rounded(1000)),
       dma_setup_(period_.rounded(config.dma.setup_cycles)) {
   for (std::size_t op = 0; op < math_.size(); ++op) {
+    if (static_cast<command::OpKind>(op) == command::OpKind::gemm) continue;  // no MATH stage
     // (beats / rate + fixed) * period, over the denominator rate.num.
     const Rational& rate = config.math.op_rate[op];
     math_[op] = {rate.den(), config.math.fixed_cycles * rate.num(),

@@ -72,8 +72,8 @@ std::vector<std::string> names_in_file(const std::string& section) {
   return names;
 }
 
-/// The key that was probably meant: same name elsewhere, near spelling here, near spelling
-/// anywhere. `here`: the names that may stand in the section.
+/// The key that was probably meant: same name elsewhere, near spelling here, anywhere, of the whole
+/// path. `here`: the names that may stand in the section.
 std::string nearest_key(const std::string& section, const std::string& name,
                         const std::vector<std::string>& here) {
   // What people call a key that has another name.
@@ -89,8 +89,12 @@ std::string nearest_key(const std::string& section, const std::string& name,
   }
   std::vector<std::string> everywhere;
   for (const auto& [spelling, path] : paths) everywhere.push_back(spelling);
-  const std::string near = nearest_spelling(name, everywhere);
-  return near.empty() ? "" : paths.at(near);
+  if (const std::string near = nearest_spelling(name, everywhere); !near.empty()) {
+    return paths.at(near);
+  }
+  std::vector<std::string> whole;  // HBM.GBPS
+  for (const TopologyKey& key : topology_keys()) whole.push_back(key.path);
+  return nearest_spelling(joined(section, name), whole);
 }
 
 InputError unknown_key(const std::string& where, const std::string& section,
@@ -358,6 +362,7 @@ void Loader::set(const std::string& setting) {
   }
   if (const TopologyKey* key = find_topology_key(path)) {
     assign(where, *key, setting.substr(equals + 1));
+    config_.overrides.push_back(setting);
     return;
   }
   if (path == kInclude) {
@@ -387,6 +392,11 @@ std::string Loader::described(const char* path) const {
 }
 
 std::string Loader::place(const std::vector<const char*>& paths) const {
+  // What is given on the command line is the culprit, not the file that it does not go with.
+  for (const char* path : paths) {
+    const auto origin = origins_.find(path);
+    if (origin != origins_.end() && starts_with(origin->second, "--set")) return origin->second;
+  }
   for (const char* path : paths) {
     if (const auto origin = origins_.find(path); origin != origins_.end()) return origin->second;
   }

@@ -149,7 +149,8 @@ TopologyKey choice(std::string path, std::vector<std::string> names, std::string
   key.allowed = "one of " + key.range;
   key.meaning = std::move(meaning);
   key.print = [field, names](const TopologyConfig& config) {
-    return names[static_cast<std::size_t>(field(config))];
+    const auto index = static_cast<std::size_t>(field(config));
+    return index < names.size() ? names[index] : fmt::format("{}", index);
   };
   key.assign = [field, names](TopologyConfig& config, const std::string& text) -> std::string {
     const auto found = std::find(names.begin(), names.end(), text);

@@ -10,6 +10,7 @@
 #include "model/arch/plan.hpp"
 #include "model/arch/slice_bytes.hpp"
 #include "tlm_if/command/access_set.hpp"
+#include "tlm_if/command/text.hpp"
 
 namespace kernbench::record {
 namespace {
@@ -73,22 +74,19 @@ std::string to_string(std::uint64_t bytes, const ByteRange& first) {
   return fmt::format("{} bytes, first [{:#x}, {:#x})", bytes, first.begin, first.end);
 }
 
-std::string plural(std::uint64_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 }  // namespace
 
 std::string to_string(const Race& race) {
   return fmt::format("{}, and {} without waiting for it; they share {}; {}",
                      to_string(race.earlier), to_string(race.later),
                      to_string(race.shared_bytes, race.bytes),
-                     plural(race.stage_pairs, "stage pair"));
+                     command::plural(race.stage_pairs, "stage pair"));
 }
 
 std::string to_string(const UninitializedRead& read) {
   return fmt::format("{}, of which nothing has written {}; {}", to_string(read.access),
-                     to_string(read.missing_bytes, read.bytes), plural(read.stages, "stage"));
+                     to_string(read.missing_bytes, read.bytes),
+                     command::plural(read.stages, "stage"));
 }
 
 std::vector<std::string> lines_of(const HazardFindings& findings) {

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <filesystem>
 #include <stdexcept>
 #include <system_error>
@@ -41,7 +43,37 @@ std::FILE* open_descriptor(const fs::path& path) {
   return copy < 0 ? nullptr : fdopen(copy, "wb");
 }
 
+/// Paths that a signal removes: signals are the process's, and so are these. A signal handler may
+/// do no more than unlink them.
+std::array<std::atomic<const char*>, 64> unfinished_files{};
+
+void set_unfinished(const char* from, const char* to) {
+  for (std::atomic<const char*>& path : unfinished_files) {
+    const char* expected = from;
+    if (path.compare_exchange_strong(expected, to)) return;
+  }
+}
+
+void on_signal(int number) {
+  for (const std::atomic<const char*>& path : unfinished_files) {
+    if (const char* name = path.load()) unlink(name);
+  }
+  raise(number);  // the handler is off again: ends as without it
+}
+
 }  // namespace
+
+void remove_unfinished_files_on_signals() {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction known {};
+    sigaction(number, nullptr, &known);
+    if (known.sa_handler != SIG_DFL) continue;  // ignored, as under nohup
+    struct sigaction action {};
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESETHAND;
+    sigaction(number, &action, nullptr);
+  }
+}
 
 std::filesystem::path resolved_path(const std::string& path, std::error_code& error) {
   constexpr int kMaxLinks = 40;  // as Linux
@@ -62,6 +94,11 @@ std::filesystem::path resolved_path(const std::string& path, std::error_code& er
 
 OutputFile::OutputFile(const std::string& path) : path_(path) {
   if (path.empty()) refuse(path, "the file name is empty");
+  if (path == "-") {
+    throw InputError(
+        "cannot write '-': it does not stand for stdout here; write /dev/stdout for that, or ./- "
+        "for a file of that name");
+  }
   std::error_code error;
   const fs::path target = resolved_path(path, error);
   if (error) refuse(path, error.message());
@@ -79,6 +116,7 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
       file_ = std::fopen(temporary_.c_str(), "wbx");
       if (file_ == nullptr && errno != EEXIST) break;
     }
+    if (file_ != nullptr) set_unfinished(nullptr, temporary_.c_str());
   }
   if (file_ == nullptr) refuse(path, reason_of(errno));
   std::setvbuf(file_, nullptr, _IONBF, 0);  // buffer_ is the buffer
@@ -86,7 +124,9 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
 
 OutputFile::~OutputFile() {
   if (file_ != nullptr) std::fclose(file_);
-  if (!temporary_.empty()) std::remove(temporary_.c_str());
+  if (temporary_.empty()) return;
+  std::remove(temporary_.c_str());
+  set_unfinished(temporary_.c_str(), nullptr);
 }
 
 void OutputFile::write(std::string_view text) {
@@ -118,6 +158,7 @@ void OutputFile::commit() {
   if (std::fclose(file) != 0) fail(errno);
   if (temporary_.empty()) return;
   if (std::rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
+  set_unfinished(temporary_.c_str(), nullptr);
   temporary_.clear();
 }
 

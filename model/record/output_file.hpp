@@ -16,10 +16,17 @@ namespace kernbench::record {
 /// nothing yet. `error` is set if a folder on the way cannot be looked at, or for a ring of links.
 std::filesystem::path resolved_path(const std::string& path, std::error_code& error);
 
+/// From here on a signal that ends the process (SIGINT, SIGTERM, SIGHUP) first removes what
+/// OutputFile has not completed. For whole programs: a library leaves signals to whom it is linked
+/// by.
+void remove_unfinished_files_on_signals();
+
 /// A buffered file that appears under its name only when it is complete (R11.1): it is written
-/// beside it as `NAME.PID.N.part`, renamed by commit(), and removed if that is never called. A name
+/// beside it as `NAME.PID.N.part`, renamed by commit(), and removed if that is never called (by a
+/// signal: remove_unfinished_files_on_signals()). A name
 /// that is no regular file (a pipe, /dev/null) or stands for an open one (/dev/stdout) is written
-/// in place; a link is followed, so that it still points there afterwards.
+/// in place; a link is followed, so that it still points there afterwards. `-` is refused: stdout
+/// is /dev/stdout.
 ///
 /// Errors: InputError with path and reason when it cannot be opened; std::runtime_error with path
 /// and reason when a write or the renaming fails (disk full).

@@ -3,22 +3,37 @@
 
 namespace kernbench::record {
 
+bool StallStatistics::add(arch::StageKind stage, Picoseconds duration) {
+  switch (stage) {
+    case arch::StageKind::queue_stall:
+      queue_ps += duration;
+      return true;
+    case arch::StageKind::admit_stall:
+      admit_ps += duration;
+      return true;
+    case arch::StageKind::wait:
+      await_ps += duration;
+      return true;
+    default:
+      return false;
+  }
+}
+
+StallStatistics& StallStatistics::operator+=(const StallStatistics& other) {
+  queue_ps += other.queue_ps;
+  admit_ps += other.admit_ps;
+  await_ps += other.await_ps;
+  return *this;
+}
+
 void Statistics::add(const StageRecord& record) {
   if (record.pe >= pes_.size()) pes_.resize(record.pe + std::size_t{1});
   PeStatistics& pe = pes_[record.pe];
   const Picoseconds duration = record.end - record.start;
   ++pe.rows;
   if (record.regions != 0) add_to_regions(pe, record);
+  if (pe.stalls.add(record.stage, duration)) return;
   switch (record.stage) {
-    case arch::StageKind::queue_stall:
-      pe.stalls.queue_ps += duration;
-      return;
-    case arch::StageKind::admit_stall:
-      pe.stalls.admit_ps += duration;
-      return;
-    case arch::StageKind::wait:
-      pe.stalls.await_ps += duration;
-      return;
     case arch::StageKind::dma_read:
       pe.hbm_read_bytes += record.bytes;
       break;
@@ -50,9 +65,7 @@ void Statistics::add_to_regions(PeStatistics& pe, const StageRecord& record) {
     if ((rest & 1) == 0) continue;
     if (number >= pe.regions.size()) pe.regions.resize(number + 1);
     RegionStatistics& region = pe.regions[number];
-    if (record.stage == arch::StageKind::wait) {
-      region.await_ps += duration;
-    } else if (!is_stall(record.stage)) {
+    if (!region.stalls.add(record.stage, duration)) {
       region.busy_ps[static_cast<std::size_t>(record.engine)] += duration;
     }
     if (record.stage == arch::StageKind::dma_read || record.stage == arch::StageKind::dma_write) {

@@ -22,6 +22,10 @@ struct StallStatistics {
   Picoseconds queue_ps = 0;  ///< PE_CPU before a full scheduler queue
   Picoseconds admit_ps = 0;  ///< the head of the queue, until admission
   Picoseconds await_ps = 0;  ///< PE_CPU in tl.wait and lazy awaits
+
+  /// Counts a row of that kind; false if it is none of standing still.
+  bool add(arch::StageKind stage, Picoseconds duration);
+  StallStatistics& operator+=(const StallStatistics& other);
 };
 
 /// Slots of messages between PEs; engine ipcq has their time.
@@ -32,10 +36,10 @@ struct IpcqStatistics {
   std::uint64_t received_bytes = 0;
 };
 
-/// What was done for the commands of one region, wherever it ran.
+/// What was done for the commands of one region, wherever it ran, and how long they stood still.
 struct RegionStatistics {
   std::array<Picoseconds, arch::kEngines> busy_ps{};
-  Picoseconds await_ps = 0;  ///< PE_CPU in tl.wait and lazy awaits
+  StallStatistics stalls;
   std::uint64_t hbm_bytes = 0;
 };
 

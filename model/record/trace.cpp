@@ -126,7 +126,13 @@ void Trace::record(const StageRecord& record) {
 }
 
 void Trace::finish(Picoseconds /*end*/) {
-  file_.write("\n]}\n");
+  file_.write("\n]");
+  if (!machine_.empty()) {
+    file_.write(",\"otherData\":{\"machine\":");
+    write_string(file_, machine_);
+    file_.put('}');
+  }
+  file_.write("}\n");
   file_.commit();
 }
 

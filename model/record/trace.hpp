@@ -27,6 +27,8 @@ class Trace : public OrderedSink {
 
   /// Names a PE, before its first record.
   void add_pe(const PeScope& pe) { names_[pe.number] = pe.name; }
+  /// What the run was on, for `otherData.machine`; without it there is none.
+  void set_machine(std::string title) { machine_ = std::move(title); }
 
   void record(const StageRecord& record) override;
   /// The file appears under its name.
@@ -42,6 +44,7 @@ class Trace : public OrderedSink {
 
   OutputFile file_;
   std::map<std::uint32_t, std::string> names_;  // of PEs
+  std::string machine_;
   bool any_event_ = false;
   std::set<std::uint32_t> pes_;                               // named processes
   std::set<std::pair<std::uint32_t, std::uint64_t>> tracks_;  // named (pe, tid)

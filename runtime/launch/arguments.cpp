@@ -47,6 +47,12 @@ const kernels::Kernel& kernel_of(const std::vector<kernels::Kernel>& kernels,
     if (kernel.name == name) return kernel;
     names.push_back(kernel.name);
   }
+  if (name.find_first_of("./") != std::string::npos) {
+    throw InputError(fmt::format(
+        "'{0}' is no kernel but looks like a file; kernels are {1} (a program file is shown by tlc "
+        "disasm {0} and replayed by run --program {0})",
+        name, fmt::join(names, ", ")));
+  }
   throw InputError(fmt::format("no kernel '{}'; kernels are {}{}", name, fmt::join(names, ", "),
                                did_you_mean(name, names)));
 }

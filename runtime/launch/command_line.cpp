@@ -10,7 +10,10 @@
 #include <cstdio>
 #include <iostream>
 #include <new>
+#include <string_view>
 
+#include "model/record/output_file.hpp"
+#include "runtime/launch/version.hpp"
 #include "tlm_if/command/error.hpp"
 #include "tlm_if/command/spelling.hpp"
 
@@ -21,6 +24,18 @@ namespace {
 bool stdout_is_written() {
   std::cout.flush();
   return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
+}
+
+/// What the parser's own text, which begins with the name of the option, says.
+std::string sentence(const CLI::ArgumentMismatch& mismatch) {
+  const std::string text = mismatch.what();
+  const std::string name = text.substr(0, text.find(':'));
+  constexpr std::string_view kMissing = "missing";
+  const bool is_missing =
+      text.size() > kMissing.size() &&
+      text.compare(text.size() - kMissing.size(), kMissing.size(), kMissing) == 0;
+  return is_missing ? fmt::format("{} is given no value; give one, or leave the option out", name)
+                    : fmt::format("{} is given more than once; give it once", name);
 }
 
 }  // namespace
@@ -39,6 +54,7 @@ int fail(const std::string& binary, int code, const std::string& line, const std
 }
 
 int run_guarded(const std::string& binary, const std::function<int()>& program) {
+  record::remove_unfinished_files_on_signals();
   try {
     const int code = program();
     if (code != kDone || stdout_is_written()) return code;
@@ -57,12 +73,16 @@ int run_guarded(const std::string& binary, const std::function<int()>& program) 
   }
 }
 
-CommandLine::CommandLine(std::string binary, const std::string& meaning, std::string example)
+CommandLine::CommandLine(std::string binary, const std::string& meaning, std::string example,
+                         const std::string& libraries)
     : binary_(std::move(binary)),
       example_(std::move(example)),
       app_(std::make_unique<CLI::App>(meaning, binary_)) {
   app_->require_subcommand(0, 1);
   app_->allow_extras();
+  app_->set_version_flag("--version",
+                         fmt::format("{} (KernBench {}){}", binary_, version(), libraries),
+                         "Print the version and exit");
 }
 
 CommandLine::~CommandLine() = default;
@@ -75,19 +95,32 @@ CLI::App& CommandLine::add(const std::string& name, const std::string& meaning,
   return *command;
 }
 
+void CommandLine::suggest(std::string command, std::vector<std::string> words) {
+  suggested_command_ = std::move(command);
+  suggested_words_ = std::move(words);
+}
+
 int CommandLine::run(int argc, char** argv) {
-  refuse_flag_values({argv, argv + argc});
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  refuse_flag_values(arguments);
+  if (!arguments.empty() && arguments.front() == "help") {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
+  std::reverse(arguments.begin(), arguments.end());  // as the parser wants them
   try {
-    app_->parse(argc, argv);
+    app_->parse(std::move(arguments));
   } catch (const CLI::Success& help) {
     return app_->exit(help);
+  } catch (const CLI::ArgumentMismatch& mismatch) {
+    throw InputError(fmt::format("{}; {}", sentence(mismatch), see_help()));
   } catch (const CLI::ParseError& error) {
     throw InputError(fmt::format("{}; {}", error.what(), see_help()));
   }
   refuse_extras();
   for (const auto& [command, run] : commands_) {
     if (!command->parsed()) continue;
-    refuse_empty_values(*command);
+    refuse_odd_values(*command);
     return run();
   }
   throw InputError(fmt::format("no command given; commands are {}; {}",
@@ -111,10 +144,15 @@ void CommandLine::refuse_flag_values(const std::vector<std::string>& arguments) 
   }
 }
 
-// An empty value is a mistake in a script: an option that is not wanted is left out.
-void CommandLine::refuse_empty_values(const CLI::App& command) {
+// An empty value is a mistake in a script: an option that is not wanted is left out. The parser
+// takes the option that follows for a value that was forgotten.
+void CommandLine::refuse_odd_values(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& value : option->results()) {
+      if (option->nonpositional() && value.rfind("--", 0) == 0) {
+        throw InputError(fmt::format("{}: {} is given no value but the option {}; give it one",
+                                     command.get_name(), option->get_name(), value));
+      }
       if (value.empty()) {
         throw InputError(fmt::format("{}: {} is given an empty value; give one or leave it out",
                                      command.get_name(), option->get_name()));
@@ -140,9 +178,12 @@ void CommandLine::refuse_extras(const CLI::App& app, const std::string& where) c
       throw InputError(
           fmt::format("{}: '{}' is one argument too many; {}", where, extra, see_help()));
     }
-    throw InputError(fmt::format("no command '{}'; commands are {}{}", extra,
-                                 fmt::join(command_names(), ", "),
-                                 did_you_mean(extra, command_names())));
+    const bool is_argument = std::find(suggested_words_.begin(), suggested_words_.end(), extra) !=
+                             suggested_words_.end();
+    throw InputError(
+        fmt::format("no command '{}'; commands are {}{}", extra, fmt::join(command_names(), ", "),
+                    is_argument ? fmt::format("; did you mean '{} {}'?", suggested_command_, extra)
+                                : did_you_mean(extra, command_names())));
   }
   const std::string name = extra.substr(0, extra.find('='));
   std::vector<std::string> known;

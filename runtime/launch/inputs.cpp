@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <utility>
 
 #include "model/arch/numerics.hpp"
 #include "tlm_if/command/error.hpp"
@@ -101,8 +102,8 @@ kernels::HostTensors synthetic_inputs(const std::vector<TensorSpec>& tensors, st
   return inputs;
 }
 
-kernels::HostTensors checked_inputs(const std::vector<TensorSpec>& tensors,
-                                    const FileTensors& given, const std::string& source) {
+kernels::HostTensors checked_inputs(const std::vector<TensorSpec>& tensors, FileTensors given,
+                                    const std::string& source) {
   std::vector<std::string> names;
   for (const TensorSpec& tensor : tensors) {
     if (tensor.direction == Direction::in) names.push_back(tensor.name);
@@ -128,7 +129,7 @@ kernels::HostTensors checked_inputs(const std::vector<TensorSpec>& tensors,
   kernels::HostTensors inputs;
   for (const TensorSpec& tensor : tensors) {
     if (tensor.direction != Direction::in) continue;
-    const FileTensor& found = given.find(tensor.name)->second;
+    FileTensor& found = given.find(tensor.name)->second;
     if (found.dtype != file_dtype(tensor.dtype)) {
       throw InputError(fmt::format("{}: tensor '{}' has dtype {}; the kernel takes {}", source,
                                    tensor.name, to_string(found.dtype),
@@ -152,7 +153,7 @@ kernels::HostTensors checked_inputs(const std::vector<TensorSpec>& tensors,
           "float64 needs them; replace it",
           source, tensor.name, *odd, place_of(entry, found.shape), masked ? " or -inf" : ""));
     }
-    inputs.emplace(tensor.name, found.values);
+    inputs.emplace(tensor.name, std::move(found.values));
   }
   return inputs;
 }

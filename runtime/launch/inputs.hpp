@@ -20,6 +20,6 @@ kernels::HostTensors synthetic_inputs(const std::vector<kernels::TensorSpec>& te
 /// of size 1 may be missing. Entries are of the tensor's domain. `source` names the file in
 /// messages. Throws InputError.
 kernels::HostTensors checked_inputs(const std::vector<kernels::TensorSpec>& tensors,
-                                    const FileTensors& given, const std::string& source);
+                                    FileTensors given, const std::string& source);
 
 }  // namespace kernbench::runtime

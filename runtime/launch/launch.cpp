@@ -141,6 +141,18 @@ std::vector<std::uint32_t> pes_of(const std::string& title, const Grid& grid, st
 
 }  // namespace
 
+void rethrow_of_kernel(const std::string& where) {
+  try {
+    throw;
+  } catch (const InputError&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw std::runtime_error(fmt::format("{} failed: {}", where, error.what()));
+  }
+}
+
 tl::Target make_target(const arch::TopologyConfig& topology) {
   tl::Target target;
   target.scratch_bytes = topology.pe.tcm.scratch_bytes;
@@ -210,10 +222,17 @@ KernelLaunch::KernelLaunch(std::string title, const arch::TopologyConfig& topolo
       scratch_peak_bytes_ = std::max(scratch_peak_bytes_, kernel->run(dry_run, program));
       dry_run.end_program();
     } catch (const tl::ScratchExhausted& error) {
-      throw InputError(fmt::format("{}: {}, or enlarge pe.tcm.scratch_bytes", title_, error.what()),
-                       error.detail());
+      throw InputError(
+          fmt::format(
+              "{}: TCM scratch is exhausted: its tensors in TCM need more than the {} bytes "
+              "of {}; choose other parameters (sizes, tile, what stays in HBM), or enlarge "
+              "pe.tcm.scratch_bytes",
+              title_, topology.pe.tcm.scratch_bytes, topology.name),
+          fmt::format("{}\n{}", error.what(), error.detail()));
     } catch (const InputError& error) {
       throw InputError(fmt::format("{}: {}", title_, error.what()), error.detail());
+    } catch (...) {
+      rethrow_of_kernel(title_ + ": the kernel's body");
     }
   }
   commands_ = dry_run.commands();
@@ -290,7 +309,7 @@ DeviceTensor placed(const ProgramFile::Tensor& tensor, const ProgramFile& file) 
   spec.shape = tensor.shape;
   spec.dtype = tensor.dtype;
   spec.direction = tensor.is_output ? kernels::Direction::out : kernels::Direction::in;
-  spec.domain = kernels::Domain::any;  // nothing is compared with float64
+  spec.domain = kernels::Domain::any;  // not in the file
   for (const ProgramFile::Tensor::Part& from : tensor.parts) {
     Part part;
     part.program = from.program;
@@ -343,6 +362,15 @@ std::vector<Launch::Parameter> with_values(const kernels::Kernel& kernel,
   return result;
 }
 
+kernels::Instance instance_of(const kernels::Kernel& kernel, const kernels::Parameters& parameters,
+                              const arch::TopologyConfig& topology) {
+  try {
+    return kernel.make(parameters, make_target(topology));
+  } catch (...) {
+    rethrow_of_kernel(kernel.name + ": the kernel's make");
+  }
+}
+
 KernelLaunch launch_of(const std::string& kernel, const std::string& title,
                        const kernels::Instance& instance, const arch::TopologyConfig& topology) {
   if (instance.tiles == 0) {
@@ -365,17 +393,65 @@ Launch::Launch(const kernels::Kernel& kernel, const kernels::Parameters& paramet
                const arch::TopologyConfig& topology)
     : kernel_(kernel.name),
       parameters_(with_values(kernel, parameters)),
-      instance_(kernel.make(parameters, make_target(topology))),
+      instance_(instance_of(kernel, parameters, topology)),
       launch_(launch_of(kernel_, title_of(kernel_, parameters_), instance_, topology)) {}
 
+namespace {
+
+bool same_tensors(const std::vector<kernels::TensorSpec>& x,
+                  const std::vector<kernels::TensorSpec>& y) {
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                    [](const kernels::TensorSpec& a, const kernels::TensorSpec& b) {
+                      return a.name == b.name && a.file_shape == b.file_shape &&
+                             a.shape == b.shape && a.dtype == b.dtype && a.direction == b.direction;
+                    });
+}
+
+/// Gives a program file's instance the domains, the tiles and the reference of its kernel. False if
+/// it is another one.
+bool add_what_the_kernel_knows(kernels::Instance& instance, const kernels::Kernel& kernel,
+                               const std::vector<Launch::Parameter>& parameters,
+                               const arch::TopologyConfig& topology) {
+  Settings settings;
+  for (const Launch::Parameter& parameter : parameters) {
+    settings.emplace_back(parameter.name, parameter.value);
+  }
+  try {
+    kernels::Instance known = kernel.make(
+        kernels::Parameters(kernel.name, kernel.parameters, settings), make_target(topology));
+    if (!same_tensors(instance.tensors, known.tensors)) return false;
+    for (std::size_t i = 0; i < instance.tensors.size(); ++i) {
+      instance.tensors[i].domain = known.tensors[i].domain;
+      instance.tensors[i].synthetic_scale = known.tensors[i].synthetic_scale;
+    }
+    instance.tiles = known.tiles;  // the scheduler cuts them by the tile sizes of this topology
+    instance.reference = std::move(known.reference);
+    return true;
+  } catch (const InputError&) {
+    return false;  // a kernel of that name with other parameters: a stranger
+  }
+}
+
+}  // namespace
+
 Launch::Launch(std::string_view name, const std::shared_ptr<const ProgramFile>& file,
-               const arch::TopologyConfig& topology)
+               const arch::TopologyConfig& topology, const std::vector<kernels::Kernel>& catalogue)
     : launch_(name, file, topology) {
   std::tie(kernel_, parameters_) = parse_title(file->title);
   instance_.tiles = file->tiles;
   instance_.grid = {programs(), 1, 1};
   instance_.pes = launch_.pes();
   for (const DeviceTensor& tensor : tensors()) instance_.tensors.push_back(tensor->spec);
+  is_stranger_ = std::none_of(catalogue.begin(), catalogue.end(), [&](const auto& kernel) {
+    return kernel.name == kernel_ &&
+           add_what_the_kernel_knows(instance_, kernel, parameters_, topology);
+  });
+}
+
+std::string Launch::why_no_reference() const {
+  if (instance_.reference) return {};
+  if (!is_stranger_) return fmt::format("the kernel {} has no reference", kernel_);
+  return fmt::format("no kernel of this binary is what the file was compiled from ({})", title());
 }
 
 std::vector<command::ByteRange> Launch::inputs(std::uint32_t pe) const {

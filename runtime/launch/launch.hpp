@@ -23,6 +23,11 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 /// What the compiler may know of a PE; the program ids are those of a launch with one program.
 tl::Target make_target(const arch::TopologyConfig& topology);
 
+/// Where a kernel's own code has thrown an exception, which is being handled: throws it again, with
+/// `where` (`silu n=64: the reference`) before it as a std::runtime_error. An InputError and
+/// std::bad_alloc stay what they are.
+[[noreturn]] void rethrow_of_kernel(const std::string& where);
+
 /// Programs per axis, and the PE of each in row-major order of the ids; no PEs: 0, 1, ..
 struct Grid {
   std::array<command::Index, 3> programs{1, 1, 1};
@@ -78,9 +83,12 @@ class Launch {
   Launch(const kernels::Kernel& kernel, const Settings& settings,
          const arch::TopologyConfig& topology);
 
-  /// `name` begins messages. Throws InputError for a file that is not for this topology.
+  /// `name` begins messages. If the file's title names a kernel of `catalogue` with parameters that
+  /// give the file's tensors, what the file does not say is the kernel's: the domains of its inputs
+  /// the number of tiles on this topology, and the reference. Throws InputError for a file that is
+  /// not for this topology.
   Launch(std::string_view name, const std::shared_ptr<const command::ProgramFile>& file,
-         const arch::TopologyConfig& topology);
+         const arch::TopologyConfig& topology, const std::vector<kernels::Kernel>& catalogue = {});
 
   void issue(command::CommandSink& sink, command::Index program = 0) const {
     launch_.issue(sink, program);
@@ -94,7 +102,7 @@ class Launch {
   };
   /// Those with a value, in the order of declaration.
   const std::vector<Parameter>& parameters() const { return parameters_; }
-  /// Of a program file: no body and nothing to compare with.
+  /// Of a program file: without a body.
   const kernels::Instance& instance() const { return instance_; }
   const KernelLaunch& launch() const { return launch_; }
   command::Index programs() const { return static_cast<command::Index>(launch_.pes().size()); }
@@ -104,6 +112,8 @@ class Launch {
   std::vector<command::ByteRange> inputs(std::uint32_t pe = 0) const;
   std::uint64_t commands() const { return launch_.commands(); }
   std::uint64_t scratch_peak_bytes() const { return launch_.scratch_peak_bytes(); }
+  /// Why there is no reference to compare results with; empty if there is one.
+  std::string why_no_reference() const;
   /// `gqa_decode variant=opt2 g=8 ..`: every parameter with its value.
   const std::string& title() const { return launch_.title(); }
   /// The same in a program file: there a value in quotes is no number, though it reads as one.
@@ -117,6 +127,7 @@ class Launch {
 
   std::string kernel_;
   std::vector<Parameter> parameters_;
+  bool is_stranger_ = false;  // a program file of no known kernel
   kernels::Instance instance_;
   KernelLaunch launch_;
 };

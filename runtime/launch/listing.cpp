@@ -235,6 +235,42 @@ class Picker : public command::CommandSink {
   std::optional<Command> picked_;
 };
 
+/// Counts the stages of commands.
+class StageCounter : public command::CommandSink {
+ public:
+  explicit StageCounter(const arch::GemmConfig& gemm) : gemm_(gemm) {}
+
+  void issue(Command command) override {
+    ++stages_;  // its dispatch
+    if (std::holds_alternative<command::PeCpuOverheadCmd>(command)) return;
+    const arch::Plan plan(command, gemm_);
+    if (plan.is_transfer()) {
+      ++stages_;
+      return;
+    }
+    const int written = plan.writes_back() ? 1 : 0;
+    std::int64_t of_tile = plan.head_reads() + 1 + written;
+    std::int64_t of_output = 0;
+    if (!plan.streams_head()) {
+      of_tile = (plan.streams_a() ? 1 : 0) + (plan.streams_b() ? 1 : 0) + 2 + plan.k_tile_ops();
+      of_output = plan.output_tile_ops() + 1 + written;
+    }
+    stages_ += static_cast<std::uint64_t>(plan.prologue_stages() + plan.epilogue_stages() +
+                                          plan.tiles() * of_tile +
+                                          plan.m_tiles() * plan.n_tiles() * of_output);
+  }
+  void wait(const std::vector<command::ByteRange>&) override {}
+  void begin_region(std::string_view) override {}
+  void end_region(std::string_view) override {}
+  void observe(std::string_view, const TensorHandle&) override {}
+
+  std::uint64_t stages() const { return stages_; }
+
+ private:
+  const arch::GemmConfig& gemm_;
+  std::uint64_t stages_ = 0;
+};
+
 class PlanPrinter {
  public:
   PlanPrinter(std::ostream& out, const arch::TopologyConfig& topology)
@@ -392,8 +428,8 @@ void list_kernels(std::ostream& out, const std::vector<kernels::Kernel>& kernels
 void list_commands(std::ostream& out, const Launch& launch, const arch::TopologyConfig& topology,
                    command::Index program) {
   const arch::CostModelConfig& cost = topology.pe.pe_cost_model;
-  fmt::print(out, "{} on {}: {} commands{}\n", launch.title(), topology.name, launch.commands(),
-             of_program(launch, topology, program));
+  fmt::print(out, "{} on {}: {} commands{}\n", launch.title(), arch::title_of(topology),
+             launch.commands(), of_program(launch, topology, program));
   fmt::print(out, "dispatch: {} cycles a segment of at most {} bytes + {} cycles a byte\n\n",
              cost.fixed_cycles, cost.max_composite_logical_bytes, cost.cycles_per_byte.to_string());
   Lister lister(out, &cost);
@@ -435,6 +471,14 @@ void list_records(std::ostream& out, const command::ProgramFile& file,
   }
 }
 
+std::uint64_t stages_without_waits(const Launch& launch, const arch::TopologyConfig& topology) {
+  StageCounter counter(topology.pe.gemm);
+  for (command::Index program = 0; program < launch.programs(); ++program) {
+    launch.issue(counter, program);
+  }
+  return counter.stages();
+}
+
 void list_plan(std::ostream& out, const Launch& launch, const arch::TopologyConfig& topology,
                std::uint64_t number, command::Index program) {
   Picker picker(number);
@@ -445,7 +489,7 @@ void list_plan(std::ostream& out, const Launch& launch, const arch::TopologyConf
                                  launch.programs() == 1 ? "" : " in that program",
                                  picker.count() == 0 ? 0 : picker.count() - 1));
   }
-  fmt::print(out, "{} on {}{}\n", launch.title(), topology.name,
+  fmt::print(out, "{} on {}{}\n", launch.title(), arch::title_of(topology),
              of_program(launch, topology, program));
   print_command(out, number, *picker.picked(), &topology.pe.pe_cost_model);
   fmt::print(out, "\nstages, in the order in which they are offered for each tile:\n");

@@ -30,6 +30,10 @@ void list_file(std::ostream& out, const command::ProgramFile& file);
 void list_records(std::ostream& out, const command::ProgramFile& file,
                   const std::vector<std::uint8_t>& bytes, command::Index program);
 
+/// Those of every program, in any run of them; waits and stalls, and further slots of a message,
+/// come on top.
+std::uint64_t stages_without_waits(const Launch& launch, const arch::TopologyConfig& topology);
+
 /// The stages of command `number` (R5.6), each with the time that it occupies its engine; a long
 /// tile loop is cut short with a count. Throws InputError if there is no such command.
 void list_plan(std::ostream& out, const Launch& launch, const arch::TopologyConfig& topology,

@@ -149,7 +149,13 @@ TEST(Spelling, NearestName) {
   EXPECT_EQ(nearest_spelling("softmax_marge", names), "softmax_merge");
   EXPECT_EQ(nearest_spelling("rmxa", names), "rmax");
   EXPECT_EQ(nearest_spelling("zzzzzz", names), "");
-  EXPECT_EQ(nearest_spelling("rmum", {"rsum", "rmux"}), "rsum") << "ties go to the first";
+  EXPECT_EQ(nearest_spelling("rmum", {"rsum", "rmux"}), "") << "equally near";
+  EXPECT_EQ(nearest_spelling("opt4", {"opt1", "opt2", "opt3"}), "");
+  EXPECT_EQ(nearest_spelling("S_KV", {"s_kw", "s_kv"}), "s_kv") << "case comes first";
+  EXPECT_EQ(nearest_spelling("--op-log", {"--topology", "--set"}), "") << "two letters of six";
+  EXPECT_EQ(nearest_spelling("--op_log", {"--topology", "--op-log"}), "--op-log");
+  EXPECT_EQ(nearest_spelling("tiel", {"tile", "t_q"}), "tile") << "a swap is one letter";
+  EXPECT_EQ(nearest_spelling("x", {"m", "k"}), "");
   EXPECT_EQ(did_you_mean("rsun", names), "; did you mean 'rsum'?");
   EXPECT_EQ(did_you_mean("zzzzzz", names), "");
 }

@@ -183,8 +183,15 @@ HostBench::HostBench(const arch::TopologyConfig& topology, HostCpu::Program prog
         std::make_unique<HostCpu>(named("host").c_str(), std::move(program), options.non_blocking);
   };
   if (options.host_first) make_host();
-  hbm_ = std::make_unique<EmbeddedHbm>(named("hbm").c_str(), topology.hbm, 1, options.data,
-                                       options.index);
+  if (options.memory) {
+    const std::uint64_t begin = topology.pe.memory_offset;
+    scripted_ = std::make_unique<ScriptedMemory>(
+        named("memory").c_str(), command::ByteRange{begin, begin + topology.pe.hbm_bytes},
+        std::move(options.memory));
+  } else {
+    hbm_ = std::make_unique<EmbeddedHbm>(named("hbm").c_str(), topology.hbm, 1, options.data,
+                                         options.index);
+  }
   pe_ = std::make_unique<Pe>(named("pe").c_str(), topology.pe, options.index);
   port_ = std::make_unique<HostPort>(named("host_port").c_str(), *pe_, options.port);
   memory_monitor_ = std::make_unique<BaseProtocolMonitor>(named("memory_monitor").c_str());
@@ -194,12 +201,12 @@ HostBench::HostBench(const arch::TopologyConfig& topology, HostCpu::Program prog
   pe_->set_data_mode(options.data);
   pe_->set_recorder(&files_->recorder);
   pe_->memory.bind(memory_monitor_->upstream);
-  memory_monitor_->downstream.bind(hbm_->port(0));
+  memory_monitor_->downstream.bind(scripted_ ? scripted_->socket : hbm_->port(0));
   if (options.connected) pe_->ipcq_out.bind(pe_->ipcq_in);
   host_->socket.bind(host_monitor_->upstream);
   host_monitor_->downstream.bind(port_->host);
   host_->interrupt.bind(interrupt_);
-  port_->interrupt.bind(interrupt_);
+  if (options.interrupt) port_->interrupt.bind(interrupt_);
 }
 
 HostBench::~HostBench() = default;

@@ -15,6 +15,7 @@
 #include "model/pe.hpp"
 #include "model/record/recorder.hpp"
 #include "tests/support/kernel_bench.hpp"
+#include "tests/support/scripted_memory.hpp"
 #include "tlm_if/base_protocol_monitor.hpp"
 
 namespace kernbench::test {
@@ -90,7 +91,10 @@ class HostBench {
     bool non_blocking = false;
     bool host_first = false;  ///< created before the PE
     bool connected = false;   ///< to a network, on which there is nobody
+    bool interrupt = true;    ///< bound; without, the host's never rises
     std::uint32_t index = 0;  ///< of the PE
+    /// Of a memory in place of the HBM, of which addresses from memory_offset on are used.
+    ScriptedMemory::Script memory = {};
   };
   /// What a run leaves.
   struct Result {
@@ -120,6 +124,7 @@ class HostBench {
   sc_core::sc_signal<bool> interrupt_;
   std::unique_ptr<HostCpu> host_;
   std::unique_ptr<EmbeddedHbm> hbm_;
+  std::unique_ptr<ScriptedMemory> scripted_;
   std::unique_ptr<Pe> pe_;
   std::unique_ptr<HostPort> port_;
   std::unique_ptr<BaseProtocolMonitor> memory_monitor_;

@@ -15,6 +15,7 @@
 
 #include "tests/cosim/host_bench.hpp"
 #include "tests/model/raw_commands.hpp"
+#include "tests/support/ipcq_bench.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tlm_if/command/error.hpp"
 #include "tlm_if/command/little_endian.hpp"
@@ -71,7 +72,7 @@ TEST(HostPortHeader, IsWhatThePageSays) {
     in_header[(*match)[1]] = static_cast<std::uint32_t>(std::stoul((*match)[2], nullptr, 16));
   }
   for (const Register& reg : documented_registers()) in_page[reg.name] = reg.offset;
-  EXPECT_EQ(in_page.size(), 27u);
+  EXPECT_EQ(in_page.size(), 29u);
   EXPECT_THAT(in_header, ElementsAreArray(in_page));
 
   const std::string page = read_file(std::string(KERNBENCH_SOURCE_DIR) + "/docs/host_port.md");
@@ -83,7 +84,7 @@ TEST(HostPortHeader, IsWhatThePageSays) {
     ++errors;
     EXPECT_THAT(page, HasSubstr("| " + (*match)[2].str() + " | " + (*match)[1].str() + " |"));
   }
-  EXPECT_EQ(errors, 13u);
+  EXPECT_EQ(errors, 16u);
 }
 
 TEST(HostPortHeader, CompilesAsC) {
@@ -189,18 +190,17 @@ TEST(HostPortConfig, IsCheckedByValue) {
   };
   for (const std::uint32_t ring : {0u, 64u, 100u, 65537u, 1u << 25}) {
     EXPECT_EQ(refusal({ring, 16, arch::Rational(0)}),
-              "host port: ring_bytes is " + std::to_string(ring) +
+              "port: ring_bytes is " + std::to_string(ring) +
                   "; it must be a power of two in [128, 16777216]");
   }
   for (const std::uint32_t entries : {0u, 65537u}) {
-    EXPECT_EQ(
-        refusal({128, entries, arch::Rational(0)}),
-        "host port: table_entries is " + std::to_string(entries) + "; it must be in [1, 65536]");
+    EXPECT_EQ(refusal({128, entries, arch::Rational(0)}),
+              "port: table_entries is " + std::to_string(entries) + "; it must be in [1, 65536]");
   }
   // -1 is 2^64 - 1 for a fraction without a sign.
   for (const std::uint64_t ns : {std::uint64_t{1'000'000'001}, ~std::uint64_t{0}}) {
     EXPECT_EQ(refusal({128, 16, arch::Rational(ns)}),
-              "host port: access_ns is " + std::to_string(ns) + "; it must be in [0, 1000000000]");
+              "port: access_ns is " + std::to_string(ns) + "; it must be in [0, 1000000000]");
   }
 }
 
@@ -237,7 +237,7 @@ const AccessCase kRefused[] = {
     {"a misaligned pair", kRead, KB_HOST_STATUS, 8, kBurst},
     {"a misaligned pair of the table", kRead, KB_HOST_TABLE + 4, 8, kBurst},
     {"between the registers", kRead, 0x38, 4, kAddress},
-    {"behind the registers", kWrite, 0x74, 4, kAddress},
+    {"behind the registers", kWrite, 0x80, 4, kAddress},
     {"a pair with nothing in its upper half", kRead, KB_HOST_ERROR_INFO, 8, kAddress},
     {"misaligned where nothing is", kRead, 0x201, 3, kAddress},
     {"before the table", kRead, KB_HOST_TABLE - 4, 4, kAddress},
@@ -261,7 +261,7 @@ const AccessCase kRefused[] = {
 // All that debug accesses show.
 Bytes contents(HostCpu& host) {
   Bytes all;
-  for (const std::uint64_t begin : {0x0u, 0x40u, KB_HOST_TABLE, KB_HOST_RING}) {
+  for (const std::uint64_t begin : {0x0u, 0x40u, 0x78u, KB_HOST_TABLE, KB_HOST_RING}) {
     Bytes bytes(4096);
     bytes.resize(host.debug(kRead, begin, bytes.data(), 4096));
     all.insert(all.end(), bytes.begin(), bytes.end());
@@ -287,7 +287,7 @@ TEST(HostPortAccesses, ThatAreNoneAreRefusedAndChangeNothing) {
       single_pe(),
       [&](HostCpu& host) {
         const Bytes before = contents(host);
-        ASSERT_EQ(before.size(), 0x38u + 0x34 + 16 * 128 + 256);
+        ASSERT_EQ(before.size(), 0x38u + 0x34 + 8 + 16 * 128 + 256);
         std::uint8_t enables[16] = {0xff, 0, 0xff};
         for (const AccessCase& refused : kRefused) {
           Bytes data(std::max(refused.length, 1u), 0xff);
@@ -454,6 +454,69 @@ TEST(HostPortInterrupt, IsALevelThatChangesInTheNextDelta) {
     EXPECT_EQ(host.read(KB_HOST_PROGRAMS_DONE), 2u);
     host.reset();
     EXPECT_FALSE(level_after_delta());
+  });
+  bench.run();
+}
+
+// A host that asks now and then has nothing to bind.
+TEST(HostPortInterrupt, MayStayOpen) {
+  HostBench::Options options;
+  options.interrupt = false;
+  HostBench bench(
+      unit_pe(),
+      [](HostCpu& host) {
+        host.write(KB_HOST_IRQ_MASK, KB_HOST_IRQ_DONE);
+        host.publish(work(5));
+        while (host.read(KB_HOST_IRQ_STATUS) == 0) sc_core::wait(1, SC_NS);
+        // Dispatch and MATH; at 15 ns itself it is not yet to be seen.
+        EXPECT_EQ(sc_core::sc_time_stamp(), sc_core::sc_time(16, SC_NS));
+        EXPECT_EQ(host.read(KB_HOST_PROGRAMS_DONE), 1u);
+      },
+      options);
+  bench.run();
+}
+
+/// Reads STATUS, or clears IRQ_STATUS, that often in no time; returns the text of a report.
+std::string report_of_polls(HostCpu& host, std::uint32_t polls, tlm::tlm_command command) {
+  std::uint8_t data[4] = {0xff, 0xff, 0xff, 0xff};
+  tlm::tlm_generic_payload payload;
+  payload.set_command(command);
+  payload.set_address(command == kRead ? KB_HOST_STATUS : KB_HOST_IRQ_STATUS);
+  payload.set_data_ptr(data);
+  payload.set_data_length(4);
+  payload.set_streaming_width(4);
+  try {
+    for (; polls > 0; --polls) {
+      sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+      payload.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+      host.socket->b_transport(payload, delay);
+    }
+  } catch (const sc_core::sc_report& report) {
+    return std::string(report.get_msg_type()) + ": " + report.get_msg();
+  }
+  return polls == 0 ? "" : "another exception";
+}
+
+// The PE never has its turn: a million reads of one instant are the report, clearing IRQ_STATUS
+// makes no difference. Time, a write to the ring or a doorbell is something else: the count begins
+// anew.
+TEST(HostPortInterrupt, PollingInNoTimeIsReported) {
+  HostBench bench(unit_pe(), [](HostCpu& host) {
+    constexpr std::uint32_t kMost = 999'999;
+    std::uint8_t byte = 0;
+    host.access(kWrite, KB_HOST_RING, &byte, 1);
+    EXPECT_EQ(report_of_polls(host, kMost, kRead), "");
+    host.write(KB_HOST_DOORBELL, 0);
+    EXPECT_EQ(report_of_polls(host, kMost, kRead), "");
+    sc_core::wait(3, SC_NS);
+    EXPECT_EQ(report_of_polls(host, 500'000, kRead), "");
+    EXPECT_EQ(report_of_polls(host, 499'999, kWrite), "");
+    EXPECT_EQ(
+        report_of_polls(host, 1, kWrite),
+        "/kernbench/host_port/polling: host_port0: the host has accessed registers 1000000 "
+        "times at 3 ns and no time passes, so that what it waits for cannot come; let it wait "
+        "for the interrupt or for a time between two accesses, or set access_ns of the port "
+        "above 0");
   });
   bench.run();
 }
@@ -787,6 +850,250 @@ TEST(HostPortErrors, TheFirstOneCounts) {
     EXPECT_EQ(host.read(KB_HOST_RING_HEAD), 105u);
   });
   bench.run();
+}
+
+// ---- what commands meet on their way ------------------------------------------------------------
+
+/// A memory that takes 1 ns to accept and then `response_ns`; what is at `bad` is answered so.
+struct BadPlace {
+  std::uint64_t begin;
+  tlm::tlm_response_status answer;
+};
+ScriptedMemory::Script failing_at(const std::vector<BadPlace>& places, std::uint64_t response_ns) {
+  return [=](std::uint64_t, const tlm::tlm_generic_payload& burst) {
+    Behaviour behaviour;
+    behaviour.accept_ps = 1000;
+    behaviour.response_ps = response_ns * 1000;
+    for (const BadPlace& bad : places) {
+      if (bad.begin == burst.get_address()) behaviour.status = bad.answer;
+    }
+    return behaviour;
+  };
+}
+
+/// 512 bytes in two bursts, to or from `addr`.
+Bytes transfer(bool write, command::Address addr) {
+  return records_of([=](CommandSink& sink) {
+    const auto there = hbm(addr, {1, 256}), here = tcm(0, {1, 256});
+    if (write) sink.issue(command::DmaWriteCmd{here, there});
+    if (!write) sink.issue(command::DmaReadCmd{there, here});
+    sink.issue(command::MathCmd{fill(ns_of_math(512, 100))});
+  });
+}
+constexpr std::size_t kTransferOffset = std::size_t{2} * 88;  // behind two entries
+
+/// Each answer at an address of its own, where the second burst of a transfer goes.
+const std::vector<BadPlace>& bad_places() {
+  static const std::vector<BadPlace> places{{0x10100, tlm::TLM_GENERIC_ERROR_RESPONSE},
+                                            {0x11100, tlm::TLM_COMMAND_ERROR_RESPONSE},
+                                            {0x12100, tlm::TLM_BURST_ERROR_RESPONSE},
+                                            {0x13100, tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE},
+                                            {0x14100, tlm::TLM_ADDRESS_ERROR_RESPONSE}};
+  return places;
+}
+
+class HostPortMemoryErrors : public testing::TestWithParam<arch::DmaPort> {};
+INSTANTIATE_TEST_SUITE_P(Ports, HostPortMemoryErrors,
+                         testing::Values(arch::DmaPort::at, arch::DmaPort::lt),
+                         [](const auto& port) {
+                           return std::string(port.param == arch::DmaPort::at ? "at" : "lt");
+                         });
+
+// A transfer of two bursts, of which the second fails, a MATH of 100 ns, the end; and a program
+// behind it. All of the first is consumed and done when the answer comes, and yet the program does
+// not count, and the one behind it does not begin. After reset all is as before. at: dispatch 10,
+// accepted 11 and 12, answered 1012 ns. lt: one burst after the other, 10 + 2 * 1001.
+TEST_P(HostPortMemoryErrors, HaltWithTheAddress) {
+  arch::TopologyConfig topology = unit_pe();
+  topology.pe.hbm_bytes = 1 << 20;
+  topology.pe.memory_offset = 0x10000;
+  topology.pe.dma.burst_bytes = 256;
+  topology.pe.dma.port = GetParam();
+  const std::uint64_t answer_ns = GetParam() == arch::DmaPort::at ? 1012 : 2012;
+  HostBench::Options options;
+  options.data = true;
+  options.memory = failing_at(bad_places(), 1000);
+  std::unique_ptr<HostBench> bench;
+  bench = std::make_unique<HostBench>(
+      topology,
+      [&](HostCpu& host) {
+        for (const bool write : {false, true}) {
+          for (const BadPlace& bad : bad_places()) {
+            SCOPED_TRACE(bad.answer);
+            const command::Address addr = bad.begin - 0x10000 - 0x100;
+            const bool nothing_there = bad.answer == tlm::TLM_ADDRESS_ERROR_RESPONSE;
+            const sc_core::sc_time start = sc_core::sc_time_stamp();
+            const Bytes records = transfer(write, addr);
+            host.publish(work(5));  // so that offsets and numbers of commands are not those
+            host.await(KB_HOST_IRQ_DONE);
+            const sc_core::sc_time second = sc_core::sc_time_stamp();
+            EXPECT_EQ(second, start + sc_core::sc_time(15, SC_NS));
+            host.publish(records);
+            host.publish(work(5));
+            host.await(KB_HOST_IRQ_DONE | KB_HOST_IRQ_ERROR);
+            EXPECT_EQ(sc_core::sc_time_stamp(),
+                      second + sc_core::sc_time(static_cast<double>(answer_ns), SC_NS));
+            EXPECT_EQ(host.read(KB_HOST_STATUS), KB_HOST_STATUS_HALTED);
+            EXPECT_EQ(host.read(KB_HOST_ERROR_CODE),
+                      nothing_there ? KB_HOST_ERROR_ADDRESS : KB_HOST_ERROR_MEMORY);
+            EXPECT_EQ(host.read64(KB_HOST_ERROR_OFFSET_LO), 109 + kTransferOffset);
+            EXPECT_EQ(host.read(KB_HOST_ERROR_INFO), 0x00020015u);  // SIMPLE of 21 bytes
+            EXPECT_EQ(host.read64(KB_HOST_ERROR_ADDRESS_LO), addr + 0x100);
+            EXPECT_EQ(host.read(KB_HOST_RING_HEAD), 109 + records.size());
+            EXPECT_THAT(bench->port().error_reason(),
+                        HasSubstr(write ? "to a write of 256 bytes" : "to a read of 256 bytes"));
+            sc_core::wait(10, sc_core::SC_US);
+            EXPECT_EQ(host.read(KB_HOST_IRQ_STATUS), 0u);
+            EXPECT_EQ(host.read(KB_HOST_PROGRAMS_DONE), 1u);
+            EXPECT_TRUE(bench->pe().idle());
+            host.reset();
+            EXPECT_EQ(host.read64(KB_HOST_ERROR_ADDRESS_LO), 0u);
+            host.publish(transfer(write, 0x8000));
+            host.await(KB_HOST_IRQ_DONE | KB_HOST_IRQ_ERROR);
+            EXPECT_EQ(host.read(KB_HOST_ERROR_CODE), 0u);
+            EXPECT_EQ(host.read(KB_HOST_PROGRAMS_DONE), 1u);
+            host.reset();
+          }
+        }
+        // One that waits for bytes goes on no more.
+        Bytes open = transfer(false, 0);
+        open.resize(open.size() - 4);
+        host.publish(open);
+        host.await(KB_HOST_IRQ_ERROR);
+        EXPECT_EQ(host.read(KB_HOST_STATUS), KB_HOST_STATUS_RUNNING | KB_HOST_STATUS_HALTED);
+        sc_core::wait(1, SC_NS);
+        EXPECT_EQ(host.read(KB_HOST_STATUS), KB_HOST_STATUS_HALTED);
+        // Nobody waits for the answer of one that reset has cut.
+        host.reset();
+        host.publish(transfer(false, 0));
+        sc_core::wait(500, SC_NS);
+        host.reset();
+        host.publish(work(5));
+        host.await(KB_HOST_IRQ_DONE | KB_HOST_IRQ_ERROR);
+        EXPECT_EQ(host.read(KB_HOST_ERROR_CODE), 0u);
+        EXPECT_EQ(host.read(KB_HOST_PROGRAMS_DONE), 1u);
+      },
+      options);
+  bench->run();
+}
+
+// Three loads at 10, 20 and 30 ns on two channels, which the memory answers at 25, 100 and 100: the
+// channel of the third is asked before that of the second. Then two, at 100 both and in order.
+TEST(HostPortErrors, TheEarliestCommandOfAnInstantCounts) {
+  arch::TopologyConfig topology = unit_pe();
+  topology.pe.dma.read_channels = 2;
+  topology.pe.dma.port = arch::DmaPort::lt;
+  HostBench::Options options;
+  options.memory = [](std::uint64_t index, const tlm::tlm_generic_payload&) {
+    constexpr std::uint64_t kTimesPs[] = {15'000, 80'000, 70'000, 90'000, 80'000};
+    Behaviour behaviour;
+    behaviour.response_ps = kTimesPs[index];
+    if (index > 0) behaviour.status = tlm::TLM_GENERIC_ERROR_RESPONSE;
+    return behaviour;
+  };
+  HostBench bench(
+      topology,
+      [](HostCpu& host) {
+        const auto load = [&](const std::vector<command::Address>& places) {
+          host.publish(records_of([&](CommandSink& sink) {
+            for (const command::Address at : places) {
+              sink.issue(command::DmaReadCmd{hbm(at, {1, 64}), tcm(at, {1, 64})});
+            }
+            sink.wait({tcm(0, {1, 8192}).range()});
+          }));
+          host.await(KB_HOST_IRQ_ERROR);
+        };
+        load({0, 4096, 8192});
+        EXPECT_EQ(sc_core::sc_time_stamp(), sc_core::sc_time(100, SC_NS));
+        // Behind four entries and the first load.
+        EXPECT_EQ(host.read64(KB_HOST_ERROR_OFFSET_LO), 4u * 88 + 21);
+        EXPECT_EQ(host.read64(KB_HOST_ERROR_ADDRESS_LO), 4096u);
+        host.reset();
+        sc_core::wait(1, SC_NS);
+        load({8192, 4096});
+        EXPECT_EQ(sc_core::sc_time_stamp(), sc_core::sc_time(201, SC_NS));
+        EXPECT_EQ(host.read64(KB_HOST_ERROR_OFFSET_LO), 2u * 88);
+        EXPECT_EQ(host.read64(KB_HOST_ERROR_ADDRESS_LO), 8192u);
+      },
+      options);
+  bench.run();
+}
+
+// A load that is answered with an error at 20 ns, the time at which the PE comes to a record that
+// is wrong itself: dispatch 10 each, accepted at 11.
+TEST(HostPortErrors, ACommandsFaultIsBeforeThatOfALaterRecord) {
+  HostBench::Options options;
+  options.memory = failing_at({{0, tlm::TLM_GENERIC_ERROR_RESPONSE}}, 9);
+  HostBench bench(
+      unit_pe(),
+      [](HostCpu& host) {
+        Bytes stream = records_of([](CommandSink& sink) {
+          sink.issue(command::DmaReadCmd{hbm(0, {1, 64}), tcm(0, {1, 64})});
+          sink.issue(command::MathCmd{fill(ns_of_math(512, 100))});
+        });
+        stream.end()[-2] = 0x7f;  // no kind of the last record
+        host.publish(stream);
+        host.await(KB_HOST_IRQ_ERROR);
+        EXPECT_EQ(sc_core::sc_time_stamp(), sc_core::sc_time(20, SC_NS));
+        EXPECT_EQ(host.read(KB_HOST_RING_HEAD), stream.size() - 4);
+        EXPECT_EQ(host.read(KB_HOST_ERROR_CODE), KB_HOST_ERROR_MEMORY);
+        EXPECT_EQ(host.read64(KB_HOST_ERROR_OFFSET_LO), 2u * 88);
+      },
+      options);
+  bench.run();
+}
+
+// What somebody else has launched is not the host's: it stays a report.
+TEST(HostPortErrors, OfAnotherLaunchAreNotTheHosts) {
+  HostBench::Options options;
+  options.memory = failing_at({{0, tlm::TLM_GENERIC_ERROR_RESPONSE}}, 1);
+  HostBench bench(
+      unit_pe(), [](HostCpu&) {}, options);
+  bench.pe().cpu.launch([](CommandSink& sink) {
+    sink.issue(command::DmaReadCmd{hbm(0, {1, 64}), tcm(0, {1, 64})});
+  });
+  EXPECT_THAT(first_report([] { sc_core::sc_start(); }),
+              HasSubstr("/kernbench/memory_port/response"));
+}
+
+// 64 bytes come where 128 are received: what the bytes of one PE cannot tell. The receive never
+// ends; reset does not cancel it.
+TEST(HostPortErrors, AMessageOfAnotherSizeHalts) {
+  arch::TopologyConfig topology = unit_pe();
+  topology.pe.pes = 2;
+  const auto bench_of = [&](std::uint32_t index, const HostCpu::Program& program) {
+    HostBench::Options options;
+    options.index = index;
+    return std::make_unique<HostBench>(topology, program, options);
+  };
+  const auto sender = bench_of(0, [](HostCpu& host) {
+    host.publish(records_of([](CommandSink& sink) {
+      sink.issue(command::IpcqSendCmd{tcm(0, {1, 32}), {1, 0}});
+    }));
+    host.await(KB_HOST_IRQ_DONE);
+  });
+  std::unique_ptr<HostBench> receiver;
+  receiver = bench_of(1, [&](HostCpu& host) {
+    host.publish(records_of([](CommandSink& sink) {
+      sink.issue(command::IpcqRecvCmd{tcm(0, {1, 64}), {0, 0}});
+    }));
+    host.await(KB_HOST_IRQ_ERROR);
+    EXPECT_EQ(host.read(KB_HOST_ERROR_CODE), KB_HOST_ERROR_MESSAGE_SIZE);
+    EXPECT_EQ(host.read64(KB_HOST_ERROR_OFFSET_LO), 88u);
+    EXPECT_EQ(host.read64(KB_HOST_ERROR_ADDRESS_LO), 0u);
+    EXPECT_THAT(receiver->port().error_reason(),
+                HasSubstr("the message has 64 bytes and the destination 128"));
+    EXPECT_EQ(host.read(KB_HOST_STATUS), KB_HOST_STATUS_RUNNING | KB_HOST_STATUS_HALTED);
+    host.reset();
+    sc_core::wait(1, sc_core::SC_US);
+    EXPECT_EQ(host.read(KB_HOST_STATUS), KB_HOST_STATUS_DRAINING | KB_HOST_STATUS_RUNNING);
+    EXPECT_EQ(host.read(KB_HOST_ERROR_CODE), 0u);
+  });
+  sender->pe().ipcq_out.bind(receiver->pe().ipcq_in);
+  receiver->pe().ipcq_out.bind(sender->pe().ipcq_in);
+  sc_core::sc_start();
+  sender->finish();
+  EXPECT_FALSE(receiver->pe().idle());
 }
 
 // A host that writes anything anywhere: valid programs with bytes changed, cut, repeated, and plain

@@ -131,7 +131,7 @@ std::string refused(const std::function<void()>& call) {
 
 TEST(OwnDesign, WhatCannotBeRecordedIsRefused) {
   const TemporaryFolder folder;
-  Pe first("first", arch::PeConfig(), 0), same_index("same_index", arch::PeConfig(), 0),
+  Pe first("first", arch::PeConfig()), same_index("same_index", arch::PeConfig()),
       second("second", arch::PeConfig(), 1), odd("pe[2]", arch::PeConfig(), 2),
       last("last", arch::PeConfig(), 65535), far("far", arch::PeConfig(), 65536);
   {

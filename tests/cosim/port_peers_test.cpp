@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "model/embedded_hbm.hpp"
+#include "model/machine.hpp"
 #include "model/pe.hpp"
 #include "tests/model/raw_commands.hpp"
 #include "tests/support/in_child.hpp"
@@ -148,6 +149,26 @@ TEST(LtPort, ALoadTakesTheSumOfItsBursts) {
   EXPECT_EQ(totals.bus_bytes, 4 * 32 + 32 + 64 + 128 + 15 * 256 + 32u);
   EXPECT_EQ(totals.max_outstanding_bytes, 256u);
   EXPECT_EQ(totals.accept_wait_ps, service + 23 * 100 * kNs);
+}
+
+// Blocking calls share the server as requests of phases do: of two PEs that load 4096 bytes (32 of
+// service) at one instant, the second has its 32 after those of the first.
+TEST(LtPort, PesShareTheBandwidthOfTheMemory) {
+  const arch::PeConfig config = config_of(arch::DmaPort::lt, 4096);
+  EmbeddedHbm memory("hbm", arch::HbmConfig(), 2, false);
+  Pe second("pe1", config, 1), first("pe0", config, 0);
+  const auto monitor_1 = bind_monitored(second.memory, memory.port(1), "monitor_1");
+  const auto monitor_0 = bind_monitored(first.memory, memory.port(0), "monitor_0");
+  for (Pe* pe : {&second, &first}) {
+    pe->set_kernel([](CommandSink& sink) {
+      sink.issue(command::DmaReadCmd{in_hbm(0, 2048), in_tcm(0, 2048)});
+    });
+  }
+  sc_core::sc_start();
+  EXPECT_EQ(first.cpu.last_done_ps(), kLoad + kSetup + (32 + 100) * kNs);
+  EXPECT_EQ(second.cpu.last_done_ps(), kLoad + kSetup + (64 + 100) * kNs);
+  EXPECT_EQ(memory.totals().read_bytes, 8192u);
+  EXPECT_EQ(memory.totals().busy_ps, 64 * kNs);
 }
 
 // What a run shows does not tell whether the memory waits, annotates, or does both: threads that
@@ -611,6 +632,10 @@ TEST(PeConfigByHand, ThatCannotWorkIsRefused) {
   }
   EXPECT_THAT(refusal([](arch::PeConfig& config) { config.math.lanes = 0; }),
               HasSubstr("pe0: pe.math.lanes: '0' is out of range; allowed: a whole number in"));
+  EXPECT_EQ(
+      refusal([](arch::PeConfig& config) { config.clock_ghz = 0; }),
+      "pe0: pe.clock_ghz: '0' is out of range; allowed: a decimal number in [0.001, 100] with "
+      "at most 6 decimals (GHz)");
   EXPECT_THAT(refusal([](arch::PeConfig& config) { config.gemm.tile_k = -1; }),
               HasSubstr("pe0: pe.gemm.tile_k: '-1' is out of range"));
   EXPECT_EQ(
@@ -622,6 +647,52 @@ TEST(PeConfigByHand, ThatCannotWorkIsRefused) {
   EXPECT_THAT(refusal([](arch::PeConfig& config) { config.tcm.bytes = 548'863; }),
               HasSubstr("pe0: pe.tcm.scratch_bytes 131072 plus 417792 bytes of tile buffers are "
                         "548864 bytes, more than pe.tcm.bytes 548863; "));
+}
+
+// The same of a memory, of a stack, and of a whole machine. A share of a bandwidth may be less than
+// the least of the key, and no decimal: 0.001 / 3 GB/s.
+TEST(HbmConfigByHand, ThatCannotWorkIsRefused) {
+  const auto told = [](const std::function<void()>& make) {
+    return in_child([&]() -> std::string {
+      try {
+        make();
+      } catch (const InputError& error) {
+        return error.what();
+      }
+      return "taken";
+    });
+  };
+  arch::TopologyConfig topology = single_pe();
+  topology.hbm.gbps = arch::Rational::parse("0.001");
+  topology.pes_per_cube = 3;
+  EXPECT_EQ(told([&] { EmbeddedHbm("hbm", topology.pe_slice(), 1, false); }), "taken");
+  arch::HbmConfig hbm;
+  hbm.gbps = 0;
+  EXPECT_EQ(told([&] { EmbeddedHbm("hbm", hbm, 1, false); }),
+            "hbm: hbm.gbps: '0' is out of range; allowed: a decimal number in [0.001, 100000] with "
+            "at most 6 decimals (GB/s)");
+  hbm = arch::HbmConfig();
+  hbm.efficiency = {11, 10};
+  EXPECT_THAT(told([&] { EmbeddedHbm("hbm", hbm, 1, false); }),
+              HasSubstr("hbm: hbm.efficiency: '1.1' is out of range"));
+  hbm = arch::HbmConfig();
+  hbm.bytes = 0;
+  EXPECT_THAT(told([&] { EmbeddedHbm("hbm", hbm, 1, false); }),
+              HasSubstr("hbm: hbm.bytes: '0' is out of range"));
+  EXPECT_THAT(told([] {
+                arch::TopologyConfig stack = single_pe();
+                stack.hbm.channels = 0;
+                Fabric noc("noc", arch::Network::mesh(stack.noc, stack.pe.clock_ghz, 1, 1),
+                           arch::NetworkOrder::noc(0), [](const Packet&) { return 0; });
+                InterleavedHbm("stack", stack, 0, noc, false);
+              }),
+              HasSubstr("stack: hbm.channels: '0' is out of range"));
+  EXPECT_THAT(told([] {
+                arch::TopologyConfig machine = single_pe();
+                machine.d2d.gbps = 0;
+                Machine(machine, {});
+              }),
+              HasSubstr("machine: d2d.gbps: '0' is out of range"));
 }
 
 // ---- watchdog -----------------------------------------------------------------------------------

@@ -15,6 +15,7 @@
 #include "runtime/run.hpp"
 #include "tests/cosim/own_design.hpp"
 #include "tests/support/in_child.hpp"
+#include "tests/support/ipcq_bench.hpp"
 #include "tests/support/machine_bench.hpp"
 #include "tests/support/vcd_reader.hpp"
 #include "tlm_if/command/error.hpp"
@@ -298,6 +299,82 @@ TEST(LongTimes, SixtySevenSecondsAtAMegabyteASecond) {
   EXPECT_EQ(result.end_ps, kEnd);
   EXPECT_EQ(result.rows.back().done, kEnd);
   EXPECT_EQ(parse_vcd(result.vcd).end, kEnd);
+}
+
+// SystemC counts in 64 bits: at 1 ps they end after 2^64 ps = 18,446,744 s, 213.5 days, at 1 fs
+// after 18,446.7 s. A duration that would end later is no short one, and no end of the run without
+// a word.
+TEST(LongTimes, BeyondTheLastTimeIsAReport) {
+  struct Run {
+    bool fine;
+    std::uint64_t cycles;
+    std::size_t rows;  // that end before
+    std::string told;
+  };
+  const std::uint64_t overhead = std::uint64_t{1} << 40;  // the most that a kernel may ask for
+  for (const Run& run : std::vector<Run>{
+           // 2^40 ns are 1099.511627776 s: 16 of them fit into 18,446.7 s.
+           {true, overhead, 16,
+            "/kernbench/time/horizon: a duration of 1099511627776000 ps begins at "
+            "17592186044416000 ps, and at the time resolution of 1 fs time ends at "
+            "18446744073709551 ps; simulate less, or set a resolution of 1 ps"},
+           {false, overhead, 20, ""},
+           // 2^53 ns are 9,007,199.254740992 s: two fit into 18,446,744 s.
+           {false, std::uint64_t{1} << 53, 2,
+            "/kernbench/time/horizon: a duration of 9007199254740992000 ps begins at "
+            "18014398509481984000 ps, and at the time resolution of 1 ps time ends at "
+            "18446744073709551615 ps; simulate less, or set a resolution of 1 ps"},
+           // No number of ps that 64 bits hold.
+           {false, ~std::uint64_t{0}, 0,
+            "/kernbench/time/horizon: a duration of 18446744073709551615 ps begins at 1 ps, and at "
+            "the time resolution of 1 ps time ends at 18446744073709551615 ps; simulate less, or "
+            "set a resolution of 1 ps"},
+       }) {
+    EXPECT_EQ(in_child([&] {
+                if (run.fine) sc_core::sc_set_time_resolution(1, sc_core::SC_FS);
+                OwnDesign design;
+                std::uint64_t done = 0;
+                design.pe.set_kernel([&](CommandSink& sink) {
+                  // At time 0 all of 64 bits is left.
+                  if (run.rows == 0) sc_core::wait(1, sc_core::SC_PS);
+                  for (int i = 0; i < 20; ++i) {
+                    sink.issue(command::PeCpuOverheadCmd{run.cycles});
+                    ++done;
+                  }
+                });
+                const std::string told = first_report([] { sc_core::sc_start(); });
+                EXPECT_EQ(done, run.rows);
+                EXPECT_EQ(TimeBase().now(), run.rows == 0 ? 1 : run.rows * run.cycles * 1000);
+                if (told.empty()) {
+                  design.outputs.finish();
+                  EXPECT_EQ(parse_op_log(file_of(files_in(design.folder), "op_log.csv")).size(),
+                            run.rows);
+                }
+                return told;
+              }),
+              run.told);
+  }
+}
+
+// To the last unit; and where the user lets the run go on, time stands there and does not go back.
+TEST(LongTimes, TheLastTimeCanBeReached) {
+  for (const bool fine : {false, true}) {
+    EXPECT_EQ(in_child([&] {
+                if (fine) sc_core::sc_set_time_resolution(1, sc_core::SC_FS);
+                const TimeBase time;
+                const std::uint64_t last = ~std::uint64_t{0} / (fine ? 1000 : 1);
+                EXPECT_EQ(time.to_ps(time.to_sc_time(last)), last);
+                sc_core::sc_start(time.to_sc_time(last - 5));
+                EXPECT_EQ(time.to_ps(time.to_sc_time(5)), 5U);
+                const std::string told = first_report([&] { time.to_sc_time(6); });
+                EXPECT_THAT(told, HasSubstr("a duration of 6 ps begins at"));
+                sc_core::sc_report_handler::set_actions("/kernbench/time/horizon",
+                                                        sc_core::SC_DO_NOTHING);
+                EXPECT_EQ(sc_core::sc_time_stamp() + time.to_sc_time(6), sc_core::sc_max_time());
+                return std::string();
+              }),
+              "");
+  }
 }
 
 }  // namespace

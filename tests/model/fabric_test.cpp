@@ -160,6 +160,8 @@ TEST(Fabric, OnePacketTakesTheLatenciesAndItsServiceOnce) {
     EXPECT_EQ(link.bytes_in, packets * 8192) << link.name;
     EXPECT_EQ(link.bytes_out, packets * 8192) << link.name;
     EXPECT_EQ(link.busy_ps, packets * 128 * kNs) << link.name;
+    EXPECT_EQ(link.wait_ps, 0) << link.name;
+    EXPECT_EQ(link.max_queued_bytes, 0) << link.name;
   }
 }
 
@@ -194,6 +196,14 @@ TEST_P(FabricContention, IsSettledByArrivalThenKey) {
     EXPECT_EQ(bench->cargo[0].left, 128 * kNs);
     EXPECT_EQ(bench->cargo[1].left, c.second_sent + 128 * kNs);
     EXPECT_EQ(bench->cargo[2].delivered, 154 * kNs);
+    // What the second is later than nothing before it would let it be.
+    const Picoseconds wait = *bench->cargo[0].delivered - 154 * kNs + *bench->cargo[1].delivered -
+                             (c.second_sent + 146 * kNs);
+    for (const LinkStatistics& link : bench->fabric.links()) {
+      const bool shared = link.name == "n1_n2";
+      EXPECT_EQ(link.wait_ps, shared ? wait : 0) << link.name;
+      EXPECT_EQ(link.max_queued_bytes, shared ? 8192 : 0) << link.name;
+    }
   }
 }
 
@@ -224,6 +234,11 @@ TEST(Fabric, ALinkIsNeverIdleWhileAPacketWaits) {
   }
   EXPECT_EQ(bench.link("ipcq0_n0").busy_ps, 11 * 128 * kNs);
   EXPECT_EQ(bench.link("n0_n1").busy_ps, 10 * 128 * kNs);
+  // Packet i waits i services; ten wait while the first is served. Then they come one by one.
+  EXPECT_EQ(bench.link("ipcq0_n0").wait_ps, 11 * 10 / 2 * 128 * kNs);
+  EXPECT_EQ(bench.link("ipcq0_n0").max_queued_bytes, 10 * 8192);
+  EXPECT_EQ(bench.link("n0_n1").wait_ps, 0);
+  EXPECT_EQ(bench.link("n0_n1").max_queued_bytes, 0);
 }
 
 // Packets for 1 queue at n1_ipcq1; one of 1 to 3 passes the same router at once.
@@ -237,6 +252,9 @@ TEST(Fabric, AQueueHoldsUpNoOtherLink) {
   EXPECT_EQ(other.delivered, (1 + 26 + 128) * kNs);
   // n1_ipcq1: key 0 from 13, then key 1, there since 21, then the last, there since 141.
   EXPECT_EQ(behind.delivered, (13 + 2 * 128 + 5 + 128) * kNs);
+  // Key 1 waits until 13 + 128, which is when the last comes: never two at once.
+  EXPECT_EQ(bench.link("n1_ipcq1").wait_ps, (141 - 21 + 128) * kNs);
+  EXPECT_EQ(bench.link("n1_ipcq1").max_queued_bytes, 8192);
 }
 
 // A credit passes everything and is passed by nothing: the latency of its way.
@@ -412,7 +430,22 @@ std::vector<Sent> random_packets(const Traffic& traffic) {
 struct Outcome {
   std::vector<std::optional<Picoseconds>> left, delivered;  // by packet
   std::vector<std::uint64_t> busy_ps, bytes, packets;       // by link
+  std::vector<std::uint64_t> wait_ps, max_queued_bytes;     // likewise
 };
+
+/// Most bytes that wait at one time, of packets that do from `first` to `second`.
+using Waits = std::vector<std::tuple<Picoseconds, Picoseconds, std::uint64_t>>;
+std::uint64_t most_waiting(const Waits& waits) {
+  std::uint64_t most = 0;
+  for (const auto& [begin, unused_end, unused_bytes] : waits) {  // it is so when a wait begins
+    std::uint64_t bytes = 0;
+    for (const auto& [from, to, of_packet] : waits) {
+      if (from <= begin && begin < to) bytes += of_packet;
+    }
+    most = std::max(most, bytes);
+  }
+  return most;
+}
 
 // A recurrence, in order of (arrival at a link, key) over all links: on its link a packet starts
 // when it is there and the one before has left, its head goes on `latency` later. All that comes
@@ -429,9 +462,13 @@ Outcome recurrence(const Network& network, const std::vector<Sent>& sent) {
   const std::size_t links = network.links().size();
   Outcome outcome{std::vector<std::optional<Picoseconds>>(sent.size()),
                   std::vector<std::optional<Picoseconds>>(sent.size()),
-                  std::vector<std::uint64_t>(links), std::vector<std::uint64_t>(links),
+                  std::vector<std::uint64_t>(links),
+                  std::vector<std::uint64_t>(links),
+                  std::vector<std::uint64_t>(links),
+                  std::vector<std::uint64_t>(links),
                   std::vector<std::uint64_t>(links)};
   std::vector<Picoseconds> free(links);
+  std::vector<Waits> waits(links);
   std::set<Arrival> arrivals;
   for (std::size_t i = 0; i < sent.size(); ++i) {
     const Sent& packet = sent[i];
@@ -452,6 +489,8 @@ Outcome recurrence(const Network& network, const std::vector<Sent>& sent) {
     const std::uint32_t link = path[next.hop];
     const Picoseconds start = std::max(next.time, free[link]);
     free[link] = start + network.service(packet.bytes);
+    outcome.wait_ps[link] += start - next.time;
+    waits[link].emplace_back(next.time, start, packet.bytes);
     outcome.busy_ps[link] += network.service(packet.bytes);
     outcome.bytes[link] += packet.bytes;
     ++outcome.packets[link];
@@ -463,6 +502,7 @@ Outcome recurrence(const Network& network, const std::vector<Sent>& sent) {
       outcome.delivered[next.packet] = free[link] + latency;
     }
   }
+  for (std::size_t i = 0; i < links; ++i) outcome.max_queued_bytes[i] = most_waiting(waits[i]);
   return outcome;
 }
 
@@ -507,6 +547,8 @@ TEST_P(FabricTraffic, AgreesWithTheRecurrenceWhateverIsCreatedFirst) {
       EXPECT_EQ(link.bytes_in, expected.bytes[i]) << link.name;
       EXPECT_EQ(link.bytes_out, expected.bytes[i]) << link.name;
       EXPECT_EQ(link.busy_ps, expected.busy_ps[i]) << link.name;
+      EXPECT_EQ(link.wait_ps, expected.wait_ps[i]) << link.name;
+      EXPECT_EQ(link.max_queued_bytes, expected.max_queued_bytes[i]) << link.name;
     }
   }
   EXPECT_GT(waited, sent.size() / 4) << "no contention, nothing shown";

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#define SC_INCLUDE_DYNAMIC_PROCESSES  // sc_spawn (IEEE 1666, 5.5)
 #include "model/interleaved_hbm.hpp"
 
 #include <gmock/gmock.h>
@@ -17,6 +18,7 @@
 #include "model/record/op_log.hpp"
 #include "tests/model/raw_commands.hpp"
 #include "tests/support/in_child.hpp"
+#include "tests/support/monitored.hpp"
 #include "tests/support/requester.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -107,7 +109,9 @@ struct RequesterBench {
     }
     if (early) stack.emplace(topology, data);
     for (std::uint32_t pe = 0; pe < topology.pes_per_cube; ++pe) {
-      requesters[pe]->memory.bind(stack->hbm.port(pe));
+      monitors.push_back(bind_monitored(requesters[pe]->memory, stack->hbm.port(pe),
+                                        "monitor" + std::to_string(pe),
+                                        BaseProtocolMonitor::Checks::base_protocol));
     }
   }
 
@@ -137,6 +141,7 @@ struct RequesterBench {
 
   std::optional<Stack> stack;
   std::vector<std::unique_ptr<Requester>> requesters;
+  std::vector<std::unique_ptr<BaseProtocolMonitor>> monitors;
 };
 
 Bytes random_bytes(std::size_t size, std::mt19937& random) {
@@ -221,13 +226,13 @@ TEST(InterleavedHbm, AnnotatedDelayCounts) {
   EXPECT_EQ(access.done_ps, (70 + 20 + 2 + 100) * kNs + 500);
 }
 
-// b_transport: the time of the response, nothing waits for anything.
+// b_transport goes the way of the phases, here without anybody else, and waits in the call.
 TEST(InterleavedHbm, BlockingTransportTakesTheUnloadedTime) {
   RequesterBench bench(cube());
-  sc_core::sc_start(sc_core::SC_ZERO_TIME);
   Bytes data(kBurst);
   tlm::tlm_generic_payload payload;
   const auto took = [&](tlm::tlm_command command, Address addr) {
+    const std::uint64_t begin = TimeBase().now();
     payload.set_command(command);
     payload.set_address(addr);
     payload.set_data_ptr(data.data());
@@ -236,12 +241,20 @@ TEST(InterleavedHbm, BlockingTransportTakesTheUnloadedTime) {
     payload.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
     sc_core::sc_time delay(7, sc_core::SC_NS);
     bench.requesters[0]->memory->b_transport(payload, delay);
-    return TimeBase().to_ps(delay);
+    EXPECT_EQ(payload.get_response_status(), tlm::TLM_OK_RESPONSE);
+    return TimeBase().now() - begin + TimeBase().to_ps(delay);
   };
+  std::uint64_t read = 0, write = 0;
+  sc_core::sc_spawn([&] {
+    read = took(tlm::TLM_READ_COMMAND, 7 * kBurst);
+    write = took(tlm::TLM_WRITE_COMMAND, 0);
+  });
+  bench.run();
   // PE 0 to channel 7: 4 hops, so 2 * (10 + 32), a flit and 64 flits, 32 of service, 100.
-  EXPECT_EQ(took(tlm::TLM_READ_COMMAND, 7 * kBurst), (7 + 84 + 1 + 64 + 32 + 100) * kNs);
-  EXPECT_EQ(payload.get_response_status(), tlm::TLM_OK_RESPONSE);
-  EXPECT_EQ(took(tlm::TLM_WRITE_COMMAND, 0), (7 + 20 + 64 + 1 + 32 + 100) * kNs);
+  EXPECT_EQ(read, (7 + 84 + 1 + 64 + 32 + 100) * kNs);
+  EXPECT_EQ(write, (7 + 20 + 64 + 1 + 32 + 100) * kNs);
+  EXPECT_EQ(bench.stack->hbm.channel(7).totals().read_bytes, kBurst);
+  EXPECT_EQ(bench.stack->hbm.channel(0).totals().write_bytes, kBurst);
 }
 
 TEST(InterleavedHbm, NoDirectMemoryPointer) {
@@ -309,7 +322,8 @@ struct PeBench {
     }
     if (early) stack.emplace(topology);
     for (std::uint32_t pe = 0; pe < topology.pes_per_cube; ++pe) {
-      pes[pe]->memory.bind(stack->hbm.port(pe));
+      monitors.push_back(
+          bind_monitored(pes[pe]->memory, stack->hbm.port(pe), "monitor" + std::to_string(pe)));
     }
   }
 
@@ -342,6 +356,7 @@ struct PeBench {
 
   std::optional<Stack> stack;
   std::vector<std::unique_ptr<Pe>> pes;
+  std::vector<std::unique_ptr<BaseProtocolMonitor>> monitors;
   std::vector<std::uint64_t> done_ps;
 };
 
@@ -581,7 +596,6 @@ TEST(InterleavedHbm, ABurstOfTwoChannelsIsReported) {
   arch::TopologyConfig topology = cube();
   topology.hbm.interleave_bytes = 256;
   RequesterBench bench(topology);
-  sc_core::sc_start(sc_core::SC_ZERO_TIME);
   Bytes data(512);
   tlm::tlm_generic_payload payload;
   payload.set_write();
@@ -589,9 +603,12 @@ TEST(InterleavedHbm, ABurstOfTwoChannelsIsReported) {
   payload.set_data_ptr(data.data());
   payload.set_data_length(512);
   payload.set_streaming_width(512);
-  sc_core::sc_time delay;
-  try {
+  sc_core::sc_spawn([&] {
+    sc_core::sc_time delay;
     bench.requesters[2]->memory->b_transport(payload, delay);
+  });
+  try {
+    sc_core::sc_start();
     FAIL();
   } catch (const sc_core::sc_report& report) {
     EXPECT_STREQ(report.get_msg_type(), "/kernbench/interleaved_hbm/burst");

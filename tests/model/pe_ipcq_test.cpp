@@ -782,6 +782,53 @@ TEST(PeIpcqWaits, StuckIsWhatOnlyAPacketCanWake) {
   EXPECT_TRUE(result.waiting.empty());
 }
 
+// ---- what is sent and received ------------------------------------------------------------------
+
+// PE 0 dispatches until 10, 20, 30 and sends the slots of its messages of 3, 1 and 2 slots back to
+// back: until 40, 50, 70. What it has sent counts when a slot has left; what PE 1 has received,
+// L = 100 later, when one has been taken: at 130, 140, 150 and 160.
+TEST(PeIpcqCounts, SlotsAsTheyAreServed) {
+  IpcqOptions options;
+  using Counts = std::vector<std::uint64_t>;  // messages and slots, sent, then received
+  options.simulate = [](const std::vector<Pe*>& pes) {
+    auto at = [now = std::uint64_t{0}, &pes](std::uint64_t ns) mutable {
+      sc_core::sc_start(sc_core::sc_time(static_cast<double>(ns - now), sc_core::SC_NS));
+      now = ns;
+      Counts counts;
+      for (const PeIpcq::Sent& sent : pes[0]->ipcq.sent()) {
+        EXPECT_EQ(sent.to.peer, 1U);
+        EXPECT_EQ(sent.to.channel, 2U);
+        counts = {sent.count.messages, sent.count.slots};
+      }
+      const IpcqCount received = pes[1]->ipcq.received({0, 2});
+      counts.insert(counts.end(), {received.messages, received.slots});
+      return counts;
+    };
+    EXPECT_EQ(at(15), (Counts{0, 0}));  // not sent at all
+    EXPECT_EQ(at(25), (Counts{0, 1, 0, 0}));
+    EXPECT_EQ(at(45), (Counts{1, 3, 0, 0}));
+    EXPECT_EQ(at(75), (Counts{3, 6, 0, 0}));
+    EXPECT_EQ(at(135), (Counts{3, 6, 0, 1}));
+    EXPECT_EQ(at(165), (Counts{3, 6, 2, 4}));
+    EXPECT_EQ(at(400), (Counts{3, 6, 2, 4}));  // the third is not received
+    EXPECT_TRUE(pes[0]->idle() && pes[1]->idle());
+    EXPECT_TRUE(pes[1]->ipcq.sent().empty());
+    EXPECT_EQ(pes[0]->ipcq.received({1, 2}).slots, 0U);
+    EXPECT_EQ(pes[1]->ipcq.received({0, 1}).slots, 0U);  // another channel
+  };
+  run_pes(small_slots(),
+          {[](CommandSink& sink) {
+             send(sink, slots(0, 3), 1, 2);
+             send(sink, slots(0, 1), 1, 2);
+             send(sink, slots(0, 2), 1, 2);
+           },
+           [](CommandSink& sink) {
+             recv(sink, slots(0, 3), 0, 2);
+             recv(sink, slots(1024, 1), 0, 2);
+           }},
+          options);
+}
+
 // ---- Pe::trace ----------------------------------------------------------------------------------
 
 TEST(PeIpcqTrace, ShowsTheLastSlot) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -91,6 +92,23 @@ TEST_F(Package, HasEveryHeaderBelowItsFolder) {
     }
   }
   EXPECT_GT(headers, 0U);
+}
+
+// What a reader of an installed header is sent to.
+TEST_F(Package, HasThePagesThatItsHeadersName) {
+  const fs::path pages = fs::path(prefix()) / "share/doc/kernbench";
+  const std::regex page(R"(docs/(\w+/)?\w+\.md)");
+  std::size_t named = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(prefix() + "/include")) {
+    if (!entry.is_regular_file()) continue;
+    const std::string text = read_file(entry.path());
+    for (std::sregex_iterator match(text.begin(), text.end(), page), end; match != end; ++match) {
+      EXPECT_TRUE(fs::exists(pages / match->str().substr(5))) << entry.path() << match->str();
+      ++named;
+    }
+  }
+  EXPECT_GT(named, 0U);
+  EXPECT_TRUE(fs::exists(prefix() + "/share/kernbench/examples/host_cpu/host_cpu.cpp"));
 }
 
 // libsystemc's version symbol has its C++ standard in it: another one would not link.

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -156,6 +158,49 @@ TEST(OutputFileTest, RefusesWhatItCannotOpenWithPathReasonAndAdvice) {
             "cannot write '" + folder.path() + "': Is a directory" + advice);
   EXPECT_EQ(message(""), "cannot write '': the file name is empty" + advice);
   EXPECT_THAT(folder.names(), IsEmpty());
+}
+
+// Ctrl-C and the like: what is complete stays, nothing else; the process ends by the signal.
+TEST(OutputFileTest, ASignalLeavesNoUnfinishedFile) {
+  const TemporaryFolder folder;
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    EXPECT_EXIT(
+        {
+          record::remove_unfinished_files_on_signals();
+          OutputFile first(folder / "first");
+          OutputFile second(folder / "second");
+          OutputFile third(folder / "third");
+          { const OutputFile abandoned(folder / "abandoned"); }
+          second.commit();
+          raise(number);
+        },
+        testing::KilledBySignal(number), "");
+    EXPECT_THAT(folder.names(), ElementsAre("second"));
+    fs::remove(folder / "second");
+  }
+}
+
+// As under nohup.
+TEST(OutputFileTest, AnIgnoredSignalStaysIgnored) {
+  const TemporaryFolder folder;
+  EXPECT_EXIT(
+      {
+        std::signal(SIGHUP, SIG_IGN);
+        record::remove_unfinished_files_on_signals();
+        OutputFile file(folder / "file");
+        raise(SIGHUP);
+        file.commit();
+        std::_Exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+  EXPECT_THAT(folder.names(), ElementsAre("file"));
+}
+
+TEST(OutputFileTest, ADashIsNotStdout) {
+  EXPECT_EQ(
+      message_of<InputError>([] { OutputFile file("-"); }),
+      "cannot write '-': it does not stand for stdout here; write /dev/stdout for that, or ./- "
+      "for a file of that name");
 }
 
 TEST(OutputFileTest, ReportsAFullDisk) {

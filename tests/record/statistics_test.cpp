@@ -95,14 +95,16 @@ TEST(StatisticsTest, RegionsHaveTheRowsOfTheirCommands) {
   EXPECT_EQ(busy(0, Engine::dma_rd), 144u);
   EXPECT_EQ(busy(0, Engine::dma_wr), 20u);
   EXPECT_EQ(busy(0, Engine::math), 0u);
-  EXPECT_EQ(regions[0].await_ps, 0u);
+  EXPECT_EQ(regions[0].stalls.await_ps, 0u);
   EXPECT_EQ(regions[0].hbm_bytes, 16384u + 1024u);
   EXPECT_EQ(regions[1].hbm_bytes, 0u);
   EXPECT_EQ(busy(2, Engine::cpu), 0u);
   EXPECT_EQ(busy(2, Engine::scheduler), 0u);
   EXPECT_EQ(busy(2, Engine::dma_wr), 20u);
   EXPECT_EQ(busy(2, Engine::math), 8u);
-  EXPECT_EQ(regions[2].await_ps, 30u);
+  EXPECT_EQ(regions[2].stalls.await_ps, 30u);
+  EXPECT_EQ(regions[2].stalls.queue_ps, 40u);
+  EXPECT_EQ(regions[2].stalls.admit_ps, 70u);
   EXPECT_EQ(regions[2].hbm_bytes, 1024u);
 }
 

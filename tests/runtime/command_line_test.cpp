@@ -6,10 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <sstream>
 
 #include "kernels/catalogue.hpp"
 #include "runtime/launch/inputs.hpp"
@@ -23,8 +27,10 @@ namespace {
 
 using nlohmann::json;
 using testing::AllOf;
+using testing::ContainerEq;
 using testing::ContainsRegex;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -84,9 +90,10 @@ TEST(Summary, HasTheKeysOfTheContractInOrder) {
   ASSERT_EQ(single_pe({"run", "gqa_decode", "s_kv=64", "--data", "--summary", path}).exit_code, 0);
   const auto summary = nlohmann::ordered_json::parse(read_file(path));
   EXPECT_THAT(keys(summary),
-              ElementsAre("schema", "kernel", "params", "topology", "sim_time_ps", "commands",
-                          "logical_bytes", "dispatch_cycles", "dispatch_cycles_per_tile", "engines",
-                          "stalls", "regions", "hbm", "dma_port", "numerics", "tcm", "host"));
+              ElementsAre("schema", "kernel", "params", "topology", "topology_overrides", "seed",
+                          "kernbench_version", "sim_time_ps", "commands", "logical_bytes",
+                          "dispatch_cycles", "dispatch_cycles_per_tile", "engines", "stalls",
+                          "regions", "hbm", "dma_port", "numerics", "tcm", "host"));
   EXPECT_THAT(keys(summary["params"]),
               ElementsAre("variant", "g", "d", "s_kv", "tile", "t_q", "kv_heads", "dtype", "stats",
                           "kv", "c", "p", "merge"));
@@ -114,6 +121,101 @@ TEST(Summary, HasTheKeysOfTheContractInOrder) {
   EXPECT_EQ(summary["numerics"]["pass"], true);
   EXPECT_GT(summary["numerics"]["rms_rel_err"], 0.0);
   EXPECT_GT(summary["host"]["wall_s"], 0.0);
+}
+
+// Every output says on what hardware it ran, and with what.
+TEST(Summary, TellsTheMachineTheSeedAndTheVersion) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "s.json";
+  const std::string machine = "single_pe with hbm.gbps=256 pe.gemm.tile_n=64";
+  const Outcome outcome = single_pe({"run", "gemm", "--set", "hbm.gbps=256", "--set",
+                                     "pe.gemm.tile_n=64", "--data", "--seed", "7", "--summary",
+                                     path, "--figure", folder / "f.svg", "--trace", folder / "t"});
+  const json s = summary_of(outcome, path);
+  EXPECT_EQ(s["topology"], "single_pe");
+  EXPECT_THAT(s["topology_overrides"], ElementsAre("hbm.gbps=256", "pe.gemm.tile_n=64"));
+  EXPECT_EQ(s["seed"], 7);
+  EXPECT_THAT(single_pe({"--version"}).out,
+              StartsWith("single_pe (KernBench " + s["kernbench_version"].get<std::string>() +
+                         "), SystemC "));
+  EXPECT_THAT(outcome.out, ContainsRegex("^gemm m=8 [^\n]* on " + machine + "\n"));
+  EXPECT_THAT(read_file(folder / "f.svg"), HasSubstr(" on " + machine + "</title>"));
+  EXPECT_EQ(read_json(folder / "t")["otherData"]["machine"], machine);
+
+  const json plain = summary_of(single_pe({"run", "gemm", "--summary", path}), path);
+  EXPECT_EQ(plain["topology_overrides"], json::array());
+  EXPECT_EQ(plain["seed"], nullptr);
+  EXPECT_THAT(single_pe({"commands", "gemm", "--set", "hbm.gbps=256"}).out,
+              HasSubstr(" on single_pe with hbm.gbps=256: "));
+}
+
+/// `a.{b,c}.d` as a.b.d and a.c.d.
+std::set<std::string> expanded(const std::string& pattern) {
+  const std::size_t open = pattern.find('{');
+  if (open == std::string::npos) return {pattern};
+  const std::size_t close = pattern.find('}', open);
+  std::set<std::string> all;
+  std::istringstream in(pattern.substr(open + 1, close - open - 1));
+  for (std::string choice; std::getline(in, choice, ',');) {
+    all.merge(expanded(pattern.substr(0, open) + choice + pattern.substr(close + 1)));
+  }
+  return all;
+}
+
+/// The keys of docs/timing.md: those of every design, and those that several PEs add.
+std::array<std::set<std::string>, 2> keys_of_the_page() {
+  std::array<std::set<std::string>, 2> tables;
+  std::size_t table = 0;
+  std::istringstream in(read_file(KERNBENCH_SOURCE_DIR "/docs/timing.md"));
+  std::string line;
+  while (std::getline(in, line) && line != "## Summary") {
+  }
+  while (std::getline(in, line) && line != "### Shares") {
+    if (line.rfind("| `", 0) == 0) {
+      static const std::regex kPattern("`([^`]*)`");
+      const std::string cell = line.substr(0, line.find('|', 1));
+      for (std::sregex_iterator match(cell.begin(), cell.end(), kPattern), end; match != end;
+           ++match) {
+        tables.at(table).merge(expanded((*match)[1]));
+      }
+    } else if (!tables[0].empty()) {
+      table = 1;
+    }
+  }
+  return tables;
+}
+
+/// The keys of a summary, NAME for names.
+std::set<std::string> keys_of(const json& object, const std::string& prefix = "") {
+  static const std::set<std::string> kNamed{"regions.", "per_pe.", "links.", "memories."};
+  std::set<std::string> all;
+  for (const auto& [key, value] : object.items()) {
+    const std::string path = prefix + (kNamed.count(prefix) == 0 ? key : "NAME");
+    if (value.is_object() && path != "params") {
+      all.merge(keys_of(value, path + '.'));
+    } else {
+      all.insert(path);
+    }
+  }
+  return all;
+}
+
+TEST(Summary, HasTheKeysOfThePage) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "s.json";
+  const auto written = [&](const char* binary, std::vector<std::string> run) {
+    for (const char* word : {"--data", "--check-hazards", "--summary"}) run.emplace_back(word);
+    run.push_back(path);
+    return keys_of(summary_of(run_program(binary, run), path));
+  };
+  const std::vector<std::string> one{"run", "gqa_decode", "s_kv=64"};
+  std::array<std::set<std::string>, 2> page = keys_of_the_page();
+  EXPECT_THAT(written(KERNBENCH_SINGLE_PE, one), ContainerEq(page[0]));
+  page[1].insert(page[0].begin(), page[0].end());
+  EXPECT_THAT(written(KERNBENCH_CUBE_8PE, {"run", "gqa_decode", "s_kv=128", "p=2"}),
+              ContainerEq(page[1]));
+  // Whatever the run does: here there is one program, and no packet.
+  EXPECT_THAT(written(KERNBENCH_CUBE_8PE, one), ContainerEq(page[1]));
 }
 
 // opt2 with 4 tiles, all derived by hand from contract 3, 6 and 13.
@@ -211,6 +313,62 @@ TEST(BoundBy, DispatchOfNothingElse) {
   EXPECT_THAT(outcome.out, HasSubstr("\nbound by cpu dispatch (busy 100 % of the loop)\n"));
 }
 
+/// Shares of `engine`, by the row in the loop and by the row of the phase.
+std::pair<std::string, std::string> shares_of(const std::string& out, const std::string& engine) {
+  std::istringstream in(out);
+  std::pair<std::string, std::string> shares;
+  std::size_t column = 0;
+  for (std::string line; std::getline(in, line);) {
+    static const std::regex kCell("  +([^ ]+( [^ ]+)*)");
+    std::vector<std::string> cells;
+    for (std::sregex_iterator match(line.begin(), line.end(), kCell), end; match != end; ++match) {
+      cells.push_back((*match)[1]);
+    }
+    if (line.rfind("  " + engine + " ", 0) == 0) {
+      shares.first = cells.back().substr(0, cells.back().find(';'));
+    } else if (line.rfind("phase ", 0) == 0) {
+      column =
+          static_cast<std::size_t>(std::find(cells.begin(), cells.end(), engine) - cells.begin());
+    } else if (line.rfind("loop ", 0) == 0 && column > 0) {
+      shares.second = cells.at(column);
+    }
+  }
+  return shares;
+}
+
+// Nine heads on eight PEs: pe0 has two of them, the others one, 2 / (9 / 8) of the mean. A head is
+// bound by dispatch as on one PE (docs/timing.md: 423 of 462.501 ns a tile).
+TEST(BoundBy, ThePeWithTwoHeads) {
+  const Outcome outcome = run_program(
+      KERNBENCH_CUBE_8PE, {"run", "gqa_decode", "variant=opt3", "s_kv=4096", "kv_heads=9"});
+  EXPECT_THAT(outcome.out, ContainsRegex("\nbound by cpu dispatch of pe0 \\(busy 90 % of the "
+                                         "loop\\); load imbalance: pe0 is 1\\.8 x the mean\n"));
+  const auto [row, phase] = shares_of(outcome.out, "cpu");
+  EXPECT_EQ(row, phase);
+  EXPECT_THAT(row, StartsWith("89."));
+}
+
+// Programs that end up waiting for each other: the two tables of one output agree.
+TEST(BoundBy, RowsOfTheLoopAreThoseOfThePhase) {
+  const Outcome outcome =
+      run_program(KERNBENCH_CUBE_8PE, {"run", "gqa_decode", "p=8", "s_kv=4096"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* name : {"cpu", "dma_rd", "dma_wr", "tcm", "gemm", "math", "ipcq"}) {
+    const auto [row, phase] = shares_of(outcome.out, name);
+    EXPECT_NE(row, "") << name;
+    EXPECT_EQ(row, phase) << name;
+  }
+}
+
+// b comes over one link out of the mesh, at 64 GB/s, for 4096 * 4096 * 2 bytes: the DMA channel is
+// occupied as long, but what it waits for is the link.
+TEST(BoundBy, TheLinkThatADmaWaitsFor) {
+  const Outcome outcome = run_program(KERNBENCH_CUBE_8PE, {"run", "gemm", "m=8", "k=4096", "n=4096",
+                                                           "--set", "hbm.map=interleaved"});
+  EXPECT_THAT(outcome.out, ContainsRegex("\nbound by noc\\.[a-z0-9_]+ \\(busy (99|100) % of the "
+                                         "run\\)\n"));
+}
+
 // 128 tiles of b, 272 ns each on the channel, against 66 of FETCH and 64 of GEMM: the channel is
 // busy but for the first dispatch and the way of the last tile, some 400 of 35000 ns.
 TEST(BoundBy, StreamedOperand) {
@@ -306,11 +464,67 @@ TEST(Compare, RatiosOfFreeDispatchAreNumbers) {
   EXPECT_THAT(outcome.out, HasSubstr("dispatch cycles a tile 0.000, simulated time "));
 }
 
-TEST(Compare, NeedsExactlyOneList) {
-  expect_refused(single_pe({"compare", "gqa_decode", "variant=opt2"}),
-                 {"no parameter has several values to compare", "variant=opt2,opt3"});
+// The loop of one gemm of one tile (contract 13): 42.875 + Kd + 100 + 36 + 32 + 2 ns, Kd = 16 +
+// 16384 / gbps.
+TEST(Compare, AKeyOfTheTopologyIsAnAxis) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "c.json";
+  const Outcome outcome =
+      single_pe({"compare", "gemm", "--set", "hbm.gbps=128,256", "--summary", path});
+  const json runs = summary_of(outcome, path)["runs"];
+  ASSERT_EQ(runs.size(), 2u);
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+    const json& loop = runs[i]["regions"]["loop"];
+    const int gbps = i == 0 ? 128 : 256;
+    EXPECT_EQ(loop["end_ps"].get<int>() - loop["start_ps"].get<int>(),
+              42875 + 16000 + 16384000 / gbps + 170000);
+    EXPECT_THAT(runs[i]["topology_overrides"], ElementsAre("hbm.gbps=" + std::to_string(gbps)));
+  }
+  EXPECT_THAT(outcome.out, ContainsRegex("^gemm m=8 [^\n]* on single_pe, by hbm\\.gbps\n"));
+  EXPECT_THAT(outcome.out, ContainsRegex("\n +hbm\\.gbps=128 +hbm\\.gbps=256\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("\nhbm.gbps=256 / hbm.gbps=128: dispatch cycles a tile 1.000, "
+                                     "simulated time 0."));
+}
+
+// Each value of the parameter with each of the key; each run is the one that it is alone.
+TEST(Compare, AParameterAndAKeyAreCrossed) {
+  const TemporaryFolder folder;
+  const std::string all = folder / "c.json", one = folder / "s.json";
+  const Outcome outcome =
+      single_pe({"compare", "gqa_decode", "variant=opt2,opt3", "s_kv=200", "--data", "--set",
+                 "pe.math.lanes=32", "--set", "hbm.gbps=64,256", "--summary", all});
+  json c = summary_of(outcome, all);
+  ASSERT_EQ(c["runs"].size(), 4u);
+  std::size_t i = 0;
+  for (const std::string variant : {"opt2", "opt3"}) {
+    for (const std::string gbps : {"64", "256"}) {
+      json s = summary_of(
+          single_pe({"run", "gqa_decode", "variant=" + variant, "s_kv=200", "--data", "--set",
+                     "pe.math.lanes=32", "--set", "hbm.gbps=" + gbps, "--summary", one}),
+          one);
+      EXPECT_THAT(outcome.out, HasSubstr("\nvariant=" + variant + " hbm.gbps=" + gbps + ": bound"));
+      s.erase("host");
+      c["runs"][i].erase("host");
+      EXPECT_EQ(c["runs"][i++], s);
+    }
+  }
+  EXPECT_THAT(outcome.out,
+              HasSubstr(" on single_pe with pe.math.lanes=32, by variant and hbm.gbps"));
+  EXPECT_THAT(outcome.out, HasSubstr("results of all runs: bit-equal: O, l, m, out\n"));
+}
+
+TEST(Compare, NeedsAListAndTakesOneOfAKind) {
+  expect_refused(
+      single_pe({"compare", "gqa_decode", "variant=opt2", "--set", "hbm.gbps=64"}),
+      {"nothing has several values to compare", "variant=opt2,opt3", "--set hbm.gbps=128,256"});
   expect_refused(single_pe({"compare", "gqa_decode", "variant=opt2,opt3", "tile=32,64"}),
-                 {"variant and tile both have several values"});
+                 {"variant and tile both have several values; give several to one parameter"});
+  expect_refused(
+      single_pe({"compare", "gemm", "--set", "hbm.gbps=1,2", "--set", "hbm.latency_ns=3,4"}),
+      {"hbm.gbps and hbm.latency_ns both have several values; give several to one key "
+       "of --set"});
+  expect_refused(single_pe({"compare", "gemm", "--set", "hbm.gbps=1,"}), {"hbm.gbps: '' "});
+  expect_refused(single_pe({"compare", "gemm", "--set", "1,2"}), {"nothing has several values"});
   expect_refused(single_pe({"compare", "gqa_decode", "tile=32,"}), {"tile= is empty"});
 }
 
@@ -470,7 +684,7 @@ TEST(Files, NoneIsLeftByARefusedRun) {
                             folder / "missing/o"}),
                  {"cannot write", "missing/o"});
   expect_refused(single_pe({"run", "gqa_decode", "tile=8192", "--op-log", folder / "log"}),
-                 {"TCM scratch is exhausted"});
+                 {"TCM scratch is exhausted", "choose other parameters"});
   EXPECT_THAT(folder.names(), IsEmpty());
 }
 
@@ -545,13 +759,26 @@ TEST(Files, AFigureOfALongRunNeedsAWindow) {
   const std::vector<std::string> run{"run",       "gqa_decode",         "variant=opt3",
                                      "s_kv=8192", "--op-log",           folder / "log",
                                      "--figure",  folder / "figure.svg"};
-  // Known only at the end of the run, whose other outputs are not lost for it.
-  const Outcome whole = single_pe(run);
-  EXPECT_EQ(whole.exit_code, 2);
-  EXPECT_THAT(whole.first_error(), AllOf(HasSubstr("stages, of which at most 2000"),
-                                         HasSubstr("--figure-window FROM:TO")));
+  // Before the run. A tile has ten dispatches, eight MATH and two gemms of DMA, FETCH, GEMM, a MATH
+  // and STORE; the rest are 3 fills and div_bcast, load and store.
+  const int stages = 128 * (10 + 8 + 2 * 5) + 2 * 6;
+  expect_refused(single_pe(run), {"has " + std::to_string(stages) +
+                                      " stages without its waits, of which at most 2000",
+                                  "--figure-window FROM:TO"});
+  EXPECT_THAT(folder.names(), IsEmpty());
+  // How many are in a window is known only afterwards; the other outputs are not lost for it.
+  std::vector<std::string> most = run;
+  most.insert(most.end(), {"--figure-window", "0:1000000"});
+  const Outcome too_much = single_pe(most);
+  EXPECT_EQ(too_much.exit_code, 1);
+  EXPECT_THAT(too_much.first_error(), AllOf(HasSubstr("stages, of which at most 2000"),
+                                            HasSubstr("--figure-window FROM:TO")));
   EXPECT_THAT(folder.names(), ElementsAre("log"));
-  EXPECT_THAT(whole.out, HasSubstr("simulated time"));
+  EXPECT_THAT(too_much.out, HasSubstr("simulated time"));
+  const auto rows = select(read_op_log(folder / "log"), [](const OpLogRow& row) {
+    return row.stage != "wait" && row.stage != "queue_stall" && row.stage != "admit_stall";
+  });
+  EXPECT_EQ(rows.size(), static_cast<std::size_t>(stages));
   std::vector<std::string> part = run;
   part.insert(part.end(), {"--figure-window", "1000:2000"});
   EXPECT_EQ(single_pe(part).exit_code, 0);
@@ -567,8 +794,19 @@ TEST(Files, AFigureWindowIsTwoNumbers) {
   expect_refused(single_pe({"run", "gemm", "--figure-window", "5:6"}), {"add --figure FILE"});
   const Outcome late =
       single_pe({"run", "gemm", "--figure", "/dev/null", "--figure-window", "900000:900001"});
-  EXPECT_EQ(late.exit_code, 2);
+  EXPECT_EQ(late.exit_code, 1);
   EXPECT_THAT(late.first_error(), HasSubstr("would begin at 900000.000 ns, but the run ends at"));
+}
+
+TEST(Files, AFigureIsSvg) {
+  const TemporaryFolder folder;
+  expect_refused(single_pe({"run", "gemm", "--figure", folder / "f.png"}),
+                 {"f.png: a figure is SVG; give a name that ends in .svg"});
+  EXPECT_THAT(folder.names(), IsEmpty());
+}
+
+TEST(Files, ADashIsNoFile) {
+  expect_refused(single_pe({"run", "gemm", "--op-log", "-"}), {"cannot write '-'", "/dev/stdout"});
 }
 
 TEST(Files, AnExistingFileSurvivesARefusedRun) {
@@ -667,6 +905,15 @@ TEST(Data, InputsMayBeMasked) {
   EXPECT_THAT(outputs.at("merged_l").values, ElementsAre(4, 0, 0));
 }
 
+TEST(Data, ARunThatChecksNothingSaysSo) {
+  EXPECT_THAT(single_pe({"run", "dispatch", "--data"}).out,
+              HasSubstr("\nchecked  nothing: the kernel dispatch has no reference\n"));
+  EXPECT_THAT(single_pe({"compare", "dispatch", "commands=1,2", "--data"}).out,
+              HasSubstr("\ncommands=2: checked nothing: the kernel dispatch has no reference\n"));
+  EXPECT_THAT(single_pe({"run", "dispatch"}).out, Not(HasSubstr("checked")));
+  EXPECT_THAT(single_pe({"run", "gemm", "--data"}).out, Not(HasSubstr("nothing")));
+}
+
 TEST(Data, OptionsThatNeedItAreRefusedWithoutIt) {
   expect_refused(single_pe({"run", "gemm", "--seed", "3"}), {"--seed 3", "--data"});
   expect_refused(single_pe({"run", "gemm", "--inputs", "x"}), {"--inputs x", "--data"});
@@ -688,6 +935,29 @@ TEST(Usage, UnknownNamesGetTheNearest) {
                  {"run: no option '--op_log'", "did you mean '--op-log'"});
   expect_refused(single_pe({"show", "--sett", "x"}), {"show: no option '--sett'", "'--set'"});
   expect_refused(single_pe({"--data", "run", "gemm"}), {"no option '--data' before the command"});
+  const Outcome far = single_pe({"compare", "gemm", "--op-log", "x"});
+  expect_refused(far, {"compare: no option '--op-log'; options are"});
+  EXPECT_THAT(far.err, Not(HasSubstr("did you mean")));
+}
+
+TEST(Usage, UnknownNamesMayBeWrittenInCapitals) {
+  expect_refused(single_pe({"RUN", "gemm"}), {"did you mean 'run'"});
+  expect_refused(single_pe({"run", "GEMM"}), {"did you mean 'gemm'"});
+  expect_refused(single_pe({"run", "gqa_decode", "S_KV=64"}), {"did you mean 's_kv'"});
+  expect_refused(single_pe({"run", "gqa_decode", "variant=OPT2"}), {"did you mean 'opt2'"});
+  const auto set = [](const char* setting) { return single_pe({"run", "gemm", "--set", setting}); };
+  expect_refused(set("HBM.GBPS=256"), {"did you mean 'hbm.gbps'"});
+  expect_refused(set("pe.dma.port=LT"), {"did you mean 'lt'"});
+  expect_refused(set("check_protocol=TRUE"), {"did you mean 'true'"});
+}
+
+TEST(Usage, WordsInTheWrongPlace) {
+  expect_refused(single_pe({"gqa_decode", "s_kv=64"}),
+                 {"no command 'gqa_decode'", "did you mean 'run gqa_decode'?"});
+  for (const char* command : {"commands", "run"}) {
+    expect_refused(single_pe({command, "x.kbp"}), {"'x.kbp' is no kernel but looks like a file",
+                                                   "tlc disasm x.kbp", "run --program x.kbp"});
+  }
 }
 
 TEST(Usage, IncompleteCommandLines) {
@@ -695,7 +965,16 @@ TEST(Usage, IncompleteCommandLines) {
   expect_refused(single_pe({"run"}), {"kernel is required", "see single_pe run --help"});
   expect_refused(single_pe({"run", "gemm", "m"}), {"'m' is no kernel parameter", "name=value"});
   expect_refused(single_pe({"run", "gemm", "m=0"}), {"gemm: m=0 is out of range"});
-  expect_refused(single_pe({"run", "gemm", "--op-log"}), {"--op-log"});
+  expect_refused(single_pe({"run", "gemm", "--op-log"}),
+                 {"--op-log is given no value; give one, or leave the option out; see single_pe "
+                  "run --help"});
+  expect_refused(single_pe({"run", "gemm", "--op-log", "--data"}),
+                 {"run: --op-log is given no value but the option --data; give it one"});
+  expect_refused(single_pe({"run", "gemm", "--summary", "a", "--summary", "b"}),
+                 {"--summary is given more than once; give it once"});
+  expect_refused(single_pe({"run", "gqa_decode", "s_kv=064"}),
+                 {"s_kv=064 is written with a leading zero; give an integer from 1"});
+  expect_refused(single_pe({"run", "gqa_decode", "s_kv=64 "}), {"s_kv='64 ' is no integer"});
   expect_refused(single_pe({"list", "gemm"}), {"'gemm' is one argument too many"});
   expect_refused(single_pe({"run", "gemm", "--vcd-pe", "0"}), {"add --vcd FILE"});
   expect_refused(single_pe({"run", "gemm", "--vcd", "x", "--vcd-pe", "pe1"}),
@@ -714,7 +993,11 @@ TEST(Usage, HelpIsNoError) {
   EXPECT_EQ(single_pe({"--help"}).exit_code, 0);
   const Outcome outcome = single_pe({"run", "--help"});
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(outcome.out, HasSubstr("--op-log"));
+  EXPECT_THAT(outcome.out, HasSubstr("--op-log FILE "));
+  EXPECT_THAT(outcome.out, HasSubstr("--set KEY=VALUE "));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("TEXT")));
+  EXPECT_EQ(single_pe({"help"}).out, single_pe({"--help"}).out);
+  EXPECT_EQ(single_pe({"help", "run"}).out, outcome.out);
 }
 
 TEST(Usage, BadTopologies) {
@@ -760,7 +1043,8 @@ TEST(Usage, TopologiesThatCannotBe) {
   expect_refused(single_pe({"run", "gemm", "--set", "pe.dma.burst_bytes=65536"}),
                  {"pe.dma.burst_bytes 65536", "pe.dma.max_outstanding_bytes 32768"});
   expect_refused(single_pe({"run", "gemm", "--set", "pe.gemm.tile_k=4096"}),
-                 {"pe.tcm.bytes 1048576", "pe.gemm.tile_k 4096", "pe.tcm.scratch_bytes 131072"});
+                 {"single_pe: --set pe.gemm.tile_k=4096: ", "pe.tcm.bytes 1048576",
+                  "pe.gemm.tile_k 4096", "pe.tcm.scratch_bytes 131072"});
 }
 
 // R3.4: K and V of 2^24 tokens are 4 GiB each.
@@ -813,6 +1097,18 @@ TEST(Failures, ProgramsThatWaitForEachOtherEndWithTheCircle) {
                 HasSubstr("\n  pe1: command 0 (recv) waits for a message from pe0 on channel 0\n"));
     EXPECT_THAT(folder.names(), IsEmpty());
   }
+}
+
+// The send of two slots is done at 166.126: fill 41.063 + 64, send 41.063 + 2 * 10.
+TEST(Failures, AMessageThatNobodyReceivesIsAFailure) {
+  const TemporaryFolder folder;
+  const Outcome outcome = odd_pe({"loose", "run", "lost", "--set", "pes_per_cube=2", "--op-log",
+                                  folder / "log", "--summary", folder / "s.json"});
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  EXPECT_EQ(outcome.first_error(),
+            "odd_pe: lost: pe1 has not received 1 message (2 slots) of pe0 on channel 0 when "
+            "launch 1 ended at 166.126 ns; receive all that is sent, or do not send it");
+  EXPECT_THAT(folder.names(), IsEmpty());
 }
 
 // R11.1.
@@ -872,7 +1168,10 @@ TEST(Failures, APortThatBlocksAndAWatchdog) {
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.first_error(), HasSubstr("/kernbench/pe/watchdog: odd_pe.pe0: nothing has "
                                                "gone on for 1000.001 ns"));
-  EXPECT_THAT(outcome.err, HasSubstr("has been sent and not accepted"));
+  // After the dispatch of the load, 40 + 21 / 16 ns.
+  EXPECT_THAT(outcome.first_error(),
+              AllOf(HasSubstr("failed at 1041.314 ns: "), EndsWith("or raise pe.watchdog_ns")));
+  EXPECT_THAT(outcome.err, ContainsRegex("\n  [^ \n][^\n]* has been sent and not accepted"));
 }
 
 // The run itself is done: its files are complete.
@@ -900,10 +1199,26 @@ TEST(Failures, FaultsOfAKernelAreOneLine) {
   EXPECT_THAT(clash.first_error(), HasSubstr("observes 'out', which is the name of one of its"));
   const Outcome throwing = odd_pe({"loose", "run", "throwing"});
   EXPECT_EQ(throwing.exit_code, 1);
-  EXPECT_EQ(throwing.err, "odd_pe: the kernel author's own mistake\n");
+  EXPECT_EQ(throwing.err,
+            "odd_pe: throwing: the kernel's make failed: the kernel author's own mistake\n");
   const Outcome in_simulation = odd_pe({"loose", "run", "thrower"});
   EXPECT_EQ(in_simulation.exit_code, 1);
-  EXPECT_EQ(in_simulation.err, throwing.err);
+  EXPECT_EQ(in_simulation.err, "odd_pe: the kernel author's own mistake\n");
+}
+
+TEST(Failures, MistakesInAKernelNameItAndWhatItMayUse) {
+  const auto expect = [](const char* kernel, const std::string& line) {
+    const Outcome outcome = odd_pe({"loose", "run", kernel, "--data"});
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+    EXPECT_EQ(outcome.err, "odd_pe: " + line + "\n");
+  };
+  expect("fragile", "fragile: the kernel's body failed: the kernel author's own mistake");
+  const std::string compared = ": the comparison with the reference failed: ";
+  expect("misread", "misread" + compared + "no tensor 'xx'; there are x; did you mean 'x'?");
+  expect("misspelt",
+         "misspelt" + compared +
+             "the kernel's reference has 'oot', which is no output or observed value of "
+             "the kernel; those are out; did you mean 'out'?");
 }
 
 // --- hazards --------------------------------------------------------------------------------

@@ -26,52 +26,35 @@ class Rows : public record::OrderedSink {
   std::vector<record::StageRecord> rows;
 };
 
-/// PEs with memories of their own and one recorder, each with its kernel.
+/// A PE with its memory and its kernel.
 class Bench {
  public:
-  explicit Bench(const std::vector<KernelBody>& kernels) {
-    for (std::uint32_t i = 0; i < kernels.size(); ++i) {
-      const std::string number = std::to_string(i);
-      pes_.push_back(std::make_unique<Pe>(("pe" + number).c_str(), arch::PeConfig{}, i));
-      memories_.push_back(
-          std::make_unique<EmbeddedHbm>(("hbm" + number).c_str(), arch::HbmConfig{}, 1u, false));
-      monitors_.push_back(
-          test::bind_monitored(pes_[i]->memory, memories_[i]->port(0), "monitor" + number));
-      pes_[i]->set_recorder(&recorder_);
-      pes_[i]->set_kernel(kernels[i]);
-    }
+  explicit Bench(const KernelBody& kernel) {
+    pe_.set_recorder(&recorder_);
+    pe_.set_kernel(kernel);
   }
 
-  /// In the window of the region `loop` of all PEs.
+  /// In the window of the region `loop`.
   WindowStatistics run() {
-    LoopWindow window(cpus(), "loop");
+    LoopWindow window(pe_.cpu, "loop");
     recorder_.add_sink(window);
     recorder_.add_sink(rows);
     sc_core::sc_start();
-    std::uint64_t end = 0;
-    for (const auto& pe : pes_) {
-      EXPECT_TRUE(pe->idle());
-      end = std::max(end, pe->cpu.last_done_ps());
-    }
-    recorder_.finish(end);
-    entered = window.entered();
+    EXPECT_TRUE(pe_.idle());
+    recorder_.finish(pe_.cpu.last_done_ps());
     return window.statistics();
   }
 
-  std::vector<const PeCpu*> cpus() const {
-    std::vector<const PeCpu*> cpus;
-    for (const auto& pe : pes_) cpus.push_back(&pe->cpu);
-    return cpus;
-  }
+  const std::vector<Region>& regions() const { return pe_.cpu.regions(); }
 
   Rows rows;
-  bool entered = false;
 
  private:
   record::Recorder recorder_;
-  std::vector<std::unique_ptr<EmbeddedHbm>> memories_;
-  std::vector<std::unique_ptr<BaseProtocolMonitor>> monitors_;
-  std::vector<std::unique_ptr<Pe>> pes_;
+  Pe pe_{"pe", arch::PeConfig{}, 0};
+  EmbeddedHbm memory_{"hbm", arch::HbmConfig{}, 1, false};
+  std::unique_ptr<BaseProtocolMonitor> monitor_ =
+      test::bind_monitored(pe_.memory, memory_.port(0), "monitor");
 };
 
 std::uint64_t busy(const WindowStatistics& window, arch::Engine engine) {
@@ -88,50 +71,37 @@ void loop(command::CommandSink& sink, std::uint64_t cycles) {
   sink.end_region("loop");
 }
 
-// In ns: PE 0 is in its loop from 0 to 100 and busy until 400, PE 1 from 150 to 200 and busy until
-// then, PE 2 has no loop and is busy until 170. The window is 0 to 200: 200 + 200 + 170 of work.
-TEST(LoopWindowTest, ReachesFromTheFirstStartToTheLastEndOfAllPes) {
-  Bench bench({[](command::CommandSink& sink) {
-                 loop(sink, 100);
-                 overhead(sink, 300);
-               },
-               [](command::CommandSink& sink) {
-                 overhead(sink, 150);
-                 loop(sink, 50);
-               },
-               [](command::CommandSink& sink) { overhead(sink, 170); }});
+// In ns: busy until 30, then in the loop until 80, then busy for longer.
+TEST(LoopWindowTest, EndsWithTheLoop) {
+  Bench bench([](command::CommandSink& sink) {
+    overhead(sink, 30);
+    loop(sink, 50);
+    overhead(sink, 500);
+  });
   const WindowStatistics window = bench.run();
-  EXPECT_TRUE(bench.entered);
-  EXPECT_EQ(window.start_ps, 0u);
-  EXPECT_EQ(window.end_ps, 200 * kNs);
-  EXPECT_EQ(busy(window, arch::Engine::cpu), 570 * kNs);
+  EXPECT_EQ(window.time_ps, 50 * kNs);
+  EXPECT_EQ(busy(window, arch::Engine::cpu), 50 * kNs);
 }
 
-// PE 0 is in its loop from 10 to 20 and from 90 to 100, PE 1 from 30 to 80: work of 90 and, cut at
-// both ends, 90.
+// In the loop from 10 to 20 and from 90 to 100: what is between is within.
 TEST(LoopWindowTest, AReenteredRegionReachesToItsLastEnd) {
-  Bench bench({[](command::CommandSink& sink) {
-                 overhead(sink, 10);
-                 loop(sink, 10);
-                 overhead(sink, 70);
-                 loop(sink, 10);
-                 overhead(sink, 1000);
-               },
-               [](command::CommandSink& sink) {
-                 overhead(sink, 30);
-                 loop(sink, 50);
-                 overhead(sink, 500);
-               }});
+  Bench bench([](command::CommandSink& sink) {
+    overhead(sink, 10);
+    loop(sink, 10);
+    overhead(sink, 70);
+    loop(sink, 10);
+    overhead(sink, 1000);
+  });
   const WindowStatistics window = bench.run();
-  EXPECT_EQ(window.start_ps, 10 * kNs);
-  EXPECT_EQ(window.end_ps, 100 * kNs);
-  EXPECT_EQ(busy(window, arch::Engine::cpu), 180 * kNs);
+  EXPECT_EQ(window.time_ps, 90 * kNs);
+  EXPECT_EQ(busy(window, arch::Engine::cpu), 90 * kNs);
 }
 
-TEST(LoopWindowTest, IsNotEnteredWithoutTheRegion) {
-  Bench bench({[](command::CommandSink& sink) { overhead(sink, 10); }});
-  bench.run();
-  EXPECT_FALSE(bench.entered);
+TEST(LoopWindowTest, IsNothingWithoutTheRegion) {
+  Bench bench([](command::CommandSink& sink) { overhead(sink, 10); });
+  const WindowStatistics window = bench.run();
+  EXPECT_EQ(window.time_ps, 0u);
+  EXPECT_EQ(busy(window, arch::Engine::cpu), 0u);
 }
 
 // Against the rows of the op log, cut by hand at the ends of the regions: thousands of them,
@@ -156,17 +126,12 @@ TEST(LoopWindowTest, AgreesWithTheRowsOfALongRun) {
       work(after);
     };
   };
-  Bench bench({kernel(300, 400, 500), kernel(700, 300, 0), kernel(500, 100, 700)});
+  Bench bench(kernel(300, 400, 500));
   const WindowStatistics window = bench.run();
 
-  std::uint64_t start = UINT64_MAX, end = 0;
-  for (const PeCpu* cpu : bench.cpus()) {
-    ASSERT_EQ(cpu->regions().size(), 1u);
-    start = std::min(start, cpu->regions()[0].start_ps);
-    end = std::max(end, cpu->regions()[0].end_ps);
-  }
-  EXPECT_EQ(window.start_ps, start);
-  EXPECT_EQ(window.end_ps, end);
+  ASSERT_EQ(bench.regions().size(), 1u);
+  const std::uint64_t start = bench.regions()[0].start_ps, end = bench.regions()[0].end_ps;
+  EXPECT_EQ(window.time_ps, end - start);
   WindowStatistics expected;
   std::size_t outside = 0;
   for (const record::StageRecord& row : bench.rows.rows) {

@@ -143,6 +143,35 @@ kernels::Kernel throwing_kernel() {
   return kernel;
 }
 
+/// Throws whenever it runs.
+kernels::Kernel fragile_kernel() {
+  kernels::Kernel kernel = copy_kernel("fragile", 0);
+  const auto make = kernel.make;
+  kernel.make = [make](const kernels::Parameters& parameters, const tl::Target& target) {
+    kernels::Instance instance = make(parameters, target);
+    instance.body = [](tl::Context&, const std::vector<tl::Tensor>&) {
+      throw std::runtime_error("the kernel author's own\nmistake");
+    };
+    return instance;
+  };
+  return kernel;
+}
+
+/// Its reference reads the input `input`, and has the output `output`.
+kernels::Kernel misnamed_kernel(const std::string& name, const std::string& input,
+                                const std::string& output) {
+  kernels::Kernel kernel = copy_kernel(name, 0);
+  const auto make = kernel.make;
+  kernel.make = [=](const kernels::Parameters& parameters, const tl::Target& target) {
+    kernels::Instance instance = make(parameters, target);
+    instance.reference = [=](const kernels::HostTensors& inputs) {
+      return kernels::Reference{{{output, inputs.at(input)}}, output, 1, 1};
+    };
+    return instance;
+  };
+  return kernel;
+}
+
 /// On two PEs, each of which receives before it sends.
 kernels::Kernel circular_kernel() {
   kernels::Kernel kernel;
@@ -156,6 +185,22 @@ kernels::Kernel circular_kernel() {
       tl.recv(1 - tl.program(), x);
       tl.wait({x});
       tl.send(1 - tl.program(), x);
+    };
+    return instance;
+  };
+  return kernel;
+}
+
+/// On two PEs: a message of two slots more than are received.
+kernels::Kernel lost_kernel() {
+  kernels::Kernel kernel = circular_kernel();
+  kernel.name = "lost";
+  const auto make = kernel.make;
+  kernel.make = [make](const kernels::Parameters& parameters, const tl::Target& target) {
+    kernels::Instance instance = make(parameters, target);
+    instance.body = [](tl::Context& tl, const std::vector<tl::Tensor>&) {
+      const auto x = tl.zeros({4096}, tl::f32);
+      if (tl.program() == 0) tl.send(1, x);
     };
     return instance;
   };
@@ -176,6 +221,10 @@ int sc_main(int argc, char** argv) {
   binary.kernels.push_back(throwing_kernel());
   binary.kernels.push_back(thrower_kernel());
   binary.kernels.push_back(circular_kernel());
+  binary.kernels.push_back(fragile_kernel());
+  binary.kernels.push_back(misnamed_kernel("misread", "xx", "out"));
+  binary.kernels.push_back(misnamed_kernel("misspelt", "x", "oot"));
+  binary.kernels.push_back(lost_kernel());
   binary.memory =
       [mode](const char* name,
              tlm::tlm_initiator_socket<32>& pe_memory) -> std::unique_ptr<sc_core::sc_module> {

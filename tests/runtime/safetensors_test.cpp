@@ -160,7 +160,7 @@ TEST_F(Safetensors, RefusesWhatBreaksTheFormat) {
 }
 
 TEST_F(Safetensors, RefusesWhatIsNoSuchFile) {
-  EXPECT_EQ(error_of_read(), path_ + ": no such file");
+  EXPECT_EQ(error_of_read(), path_ + ": no such file; give the path of one that exists");
   write_bytes("PK\x03\x04");
   EXPECT_THAT(error_of_read(), HasSubstr("has 4 bytes; a safetensors file starts with an 8-byte"));
   write_bytes("\x93NUMPY and no header length");

@@ -15,30 +15,41 @@ namespace {
 
 using testing::HasSubstr;
 
-std::uint64_t& busy(RunResult& result, arch::Engine engine) {
-  return result.window.busy_ps[static_cast<std::size_t>(engine)];
+using arch::Engine;
+
+void set_busy(PeResult& pe, Engine engine, std::uint64_t ps) {
+  pe.window.busy_ps[static_cast<std::size_t>(engine)] = ps;
+  // As if all of it were in the window.
+  pe.statistics.engines[static_cast<std::size_t>(engine)].busy_ps = ps;
 }
 
+PeResult pe_in_loop_for(const char* name, std::uint64_t ps) {
+  PeResult pe;
+  pe.name = name;
+  pe.window.time_ps = ps;
+  return pe;
+}
+
+/// One PE; the loop is all of the run.
 RunResult thousand_ps_loop() {
   RunResult result;
-  result.window.start_ps = 500;
-  result.window.end_ps = 1500;
+  result.sim_time_ps = 1000;
+  result.per_pe = {pe_in_loop_for("pe0", 1000)};
   result.window_is_loop = true;
   return result;
 }
 
 TEST(BoundBy, NamesAnEngineFrom80PercentOn) {
   RunResult result = thousand_ps_loop();
-  busy(result, arch::Engine::gemm) = 300;
-  busy(result, arch::Engine::dma_rd) = 800;
+  set_busy(result.per_pe[0], Engine::gemm, 300);
+  set_busy(result.per_pe[0], Engine::dma_rd, 800);
   EXPECT_EQ(bound_by(result), "bound by dma_rd (busy 80 % of the loop)");
 }
 
 TEST(BoundBy, NamesTheWaitsBelow80Percent) {
   RunResult result = thousand_ps_loop();
-  busy(result, arch::Engine::cpu) = 700;
-  result.window.stalls.await_ps = 300;
-  result.window.stalls.admit_ps = 200;
+  set_busy(result.per_pe[0], Engine::cpu, 700);
+  result.per_pe[0].window.stalls = {0, 200, 300};
   EXPECT_EQ(bound_by(result),
             "bound by serial dependencies (busiest in the loop: cpu dispatch, 70 %; stalls: await "
             "30 %, admit 20 %, queue 0 %)");
@@ -49,33 +60,94 @@ TEST(BoundBy, CountsTheChannelsOfADma) {
   RunResult result = thousand_ps_loop();
   result.window_is_loop = false;
   result.read_channels = 2;
-  busy(result, arch::Engine::dma_rd) = 1200;
-  busy(result, arch::Engine::math) = 700;
+  set_busy(result.per_pe[0], Engine::dma_rd, 1200);
+  set_busy(result.per_pe[0], Engine::math, 700);
   EXPECT_THAT(bound_by(result), HasSubstr("(busiest in the run: math, 70 %;"));
 }
 
-// 950 of 1000 ps on a link, more than any engine in the loop; 90 % of dma_rd are more than 85 %.
-TEST(BoundBy, NamesALinkOrAChannelThatIsBusier) {
+// A channel that is occupied for 90 % of the run, of which a link, or then a memory, is busy for
+// 86 %, waits for it. A CPU or a GEMM waits for none.
+TEST(BoundBy, TakesWhatIsSharedForAnEngineThatWaitsForIt) {
   RunResult result = thousand_ps_loop();
-  result.sim_time_ps = 1000;
-  busy(result, arch::Engine::dma_rd) = 900;
-  result.links = {{"noc.n0_n1", 3, 96, 96, 850}, {"noc.n1_n2", 1, 32, 32, 100}};
+  set_busy(result.per_pe[0], Engine::dma_rd, 900);
+  result.links = {{"noc.n0_n1", 3, 96, 96, 840}, {"noc.n1_n2", 1, 32, 32, 100}};
   EXPECT_EQ(bound_by(result), "bound by dma_rd (busy 90 % of the loop)");
-  result.links[0].busy_ps = 950;
-  EXPECT_EQ(bound_by(result), "bound by noc.n0_n1 (busy 95 % of the run)");
-  result.memories = {{"hbm.channel3", {970, 4096, 0}}};
-  EXPECT_EQ(bound_by(result), "bound by hbm.channel3 (busy 97 % of the run)");
+  result.links[0].busy_ps = 860;
+  EXPECT_EQ(bound_by(result), "bound by noc.n0_n1 (busy 86 % of the run)");
+  result.memories = {{"hbm.channel3", {870, 4096, 0}}};
+  EXPECT_EQ(bound_by(result), "bound by hbm.channel3 (busy 87 % of the run)");
+  set_busy(result.per_pe[0], Engine::gemm, 901);
+  EXPECT_EQ(bound_by(result), "bound by gemm (busy 90 % of the loop)");
 }
 
-// 900 and 100 ps of two PEs are 50 % of each.
-TEST(BoundBy, TakesTheMeanOfThePes) {
+// Below 80 % too: the verdict names the link that is busiest, not an engine that is less so.
+TEST(BoundBy, NamesTheBusiestOfEnginesAndLinks) {
   RunResult result = thousand_ps_loop();
-  result.pes = 2;
-  busy(result, arch::Engine::gemm) = 1000;
-  result.window.stalls.await_ps = 400;
+  set_busy(result.per_pe[0], Engine::cpu, 130);
+  result.per_pe[0].window.stalls.await_ps = 800;
+  result.links = {{"n0_memory0", 3, 96, 96, 657}};
   EXPECT_EQ(bound_by(result),
-            "bound by serial dependencies (busiest in the loop: gemm, 50 %; stalls: await 20 %, "
-            "admit 0 %, queue 0 %)");
+            "bound by serial dependencies (busiest in the run: n0_memory0, 66 %; stalls: await "
+            "80 %, admit 0 %, queue 0 %)");
+}
+
+// The loop is 400 of 1000 ps: what a link did in it is not known, so that both are compared over
+// the run, 380 against 400. Of the loop the engine alone is 95 %.
+TEST(BoundBy, ComparesOverTheSameTime) {
+  RunResult result = thousand_ps_loop();
+  result.per_pe[0].window.time_ps = 400;
+  set_busy(result.per_pe[0], Engine::cpu, 380);
+  result.links = {{"n0_n1", 3, 96, 96, 400}};
+  EXPECT_THAT(bound_by(result), HasSubstr("(busiest in the run: n0_n1, 40 %;"));
+  result.links[0].busy_ps = 370;
+  EXPECT_EQ(bound_by(result), "bound by cpu dispatch (busy 95 % of the loop)");
+}
+
+// Of PEs that are in their loops for 1000, 500 and 0 ps: pe1 is busy for all of its 500, half of
+// the loop that the run waits for, and pe0 for 900 of 1000. Longest to mean: 1000 / 750.
+TEST(BoundBy, IsAboutTheBusiestPeOverTheLongestLoop) {
+  RunResult result = thousand_ps_loop();
+  result.several_pes = true;
+  result.pes = 3;
+  result.per_pe = {pe_in_loop_for("pe0", 1000), pe_in_loop_for("pe1", 500),
+                   pe_in_loop_for("pe2", 0)};
+  set_busy(result.per_pe[0], Engine::dma_rd, 900);
+  set_busy(result.per_pe[1], Engine::cpu, 500);
+  EXPECT_EQ(bound_by(result),
+            "bound by dma_rd of pe0 (busy 90 % of the loop); load imbalance: pe0 is 1.3 x the "
+            "mean; 1 of 3 programs enter no loop");
+  set_busy(result.per_pe[0], Engine::dma_rd, 400);
+  result.per_pe[0].window.stalls.await_ps = 600;
+  EXPECT_EQ(bound_by(result),
+            "bound by serial dependencies (busiest in the loop: cpu dispatch of pe1, 50 %; stalls "
+            "of pe0: await 60 %, admit 0 %, queue 0 %); load imbalance: pe0 is 1.3 x the mean; 1 "
+            "of 3 programs enter no loop");
+}
+
+// 1000 to a mean of 900 is about even.
+TEST(BoundBy, TellsNoImbalanceOfAboutEvenLoops) {
+  RunResult result = thousand_ps_loop();
+  result.several_pes = true;
+  result.pes = 2;
+  result.per_pe = {pe_in_loop_for("pe0", 1000), pe_in_loop_for("pe1", 800)};
+  set_busy(result.per_pe[0], Engine::gemm, 900);
+  EXPECT_EQ(bound_by(result), "bound by gemm of pe0 (busy 90 % of the loop)");
+}
+
+// Without a loop a PE has worked until it was done.
+TEST(Windows, OfARunWithoutALoopAreTheRun) {
+  RunResult result;
+  result.per_pe.resize(2);
+  result.per_pe[0].done_ps = 700;
+  result.per_pe[0].statistics.engines[static_cast<std::size_t>(Engine::math)].busy_ps = 300;
+  result.per_pe[1].done_ps = 500;
+  result.per_pe[1].statistics.stalls.await_ps = 60;
+  set_windows(result, nullptr);
+  EXPECT_FALSE(result.window_is_loop);
+  const WindowStatistics both = window_of(result);
+  EXPECT_EQ(both.time_ps, 1200U);
+  EXPECT_EQ(both.busy_ps[static_cast<std::size_t>(Engine::math)], 300U);
+  EXPECT_EQ(both.stalls.await_ps, 60U);
 }
 
 // Two PEs were in it for 3000 ns together, the longer one for 2000 of the run's 4000: a mean of
@@ -83,6 +155,7 @@ TEST(BoundBy, TakesTheMeanOfThePes) {
 // 300,000 bytes in 3000 ns of a PE.
 TEST(PhaseTable, IsOfAMeanPeAndOfTheLongest) {
   RunResult result;
+  result.several_pes = true;
   result.pes = 2;
   result.read_channels = 2;
   result.sim_time_ps = 4'000'000;
@@ -93,7 +166,7 @@ TEST(PhaseTable, IsOfAMeanPeAndOfTheLongest) {
   phase.total_ps = 3'000'000;
   phase.longest_ps = 2'000'000;
   phase.work.busy_ps[static_cast<std::size_t>(arch::Engine::dma_rd)] = 1'800'000;
-  phase.work.await_ps = 600'000;
+  phase.work.stalls.await_ps = 600'000;
   phase.work.hbm_bytes = 300'000;
   result.phases = {phase};
   const std::string table = phase_table(result);

@@ -175,7 +175,6 @@ std::vector<LinkStatistics> link_loads(const arch::TopologyConfig& topology,
       loads.message(row.pe, static_cast<std::uint32_t>(row.tile_n), row.bytes);
   }
   if (topology.hbm.map != arch::HbmMap::interleaved) return loads.links();
-  if (topology.pe.dma.port == arch::DmaPort::lt) return loads.links();  // calls, not packets
   if (launch == nullptr) {
     throw std::runtime_error("an interleaved HBM without the launch that says where bytes lie");
   }

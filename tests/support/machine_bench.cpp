@@ -131,7 +131,7 @@ MachineRun run_machine(const arch::TopologyConfig& topology, const runtime::Laun
   TemporaryFolder folder;
   runtime::RunRequest request;
   request.launch = &launch;
-  request.inputs = options.inputs;
+  if (options.inputs) request.inputs = &*options.inputs;
   request.paths.op_log = folder / "op_log.csv";
   if (options.vcd_pes) {
     request.paths.vcd = folder / "waves.vcd";
@@ -148,7 +148,7 @@ MachineRun run_machine(const arch::TopologyConfig& topology, const runtime::Laun
   for (const auto& [name, tensor] : run.result.results) run.results[name] = tensor.values;
   check_bounds(topology, run.rows, &launch.launch(), run.result.links, run.result.sim_time_ps);
   for (const runtime::Phase& phase : run.result.phases) {  // a wait is part of its phase
-    EXPECT_LE(phase.work.await_ps, phase.total_ps) << phase.name;
+    EXPECT_LE(phase.work.stalls.await_ps, phase.total_ps) << phase.name;
   }
   if (run.result.hazards) {
     for (const std::string& line : run.result.hazards->lines) ADD_FAILURE() << line;
@@ -164,7 +164,7 @@ std::vector<OpLogRow> run_host(const arch::TopologyConfig& topology, runtime::Ho
   record::OpLog op_log(folder / "op_log.csv");
   host.design().recorder.add_sink(op_log);
   host.run();
-  host.design().recorder.finish(host.end_ps());
+  host.finish();
   std::vector<OpLogRow> rows = read_op_log(folder / "op_log.csv");
   check_bounds(topology, rows, nullptr, host.design().machine.links(), host.end_ps());
   return rows;

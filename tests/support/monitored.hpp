@@ -8,13 +8,13 @@
 
 namespace kernbench::test {
 
-/// Binds a PE's memory socket to a memory through a monitor, which must live as long. A violation
-/// is an error, hence fails the test.
-inline std::unique_ptr<BaseProtocolMonitor> bind_monitored(tlm::tlm_initiator_socket<32>& pe_memory,
-                                                           tlm::tlm_target_socket<32>& memory,
-                                                           const std::string& name = "monitor") {
-  auto monitor = std::make_unique<BaseProtocolMonitor>(name.c_str(),
-                                                       BaseProtocolMonitor::Checks::with_port_rules,
+/// Binds a PE's memory socket, or another initiator, to a memory through a monitor, which must live
+/// as long. A violation is an error, hence fails the test.
+inline std::unique_ptr<BaseProtocolMonitor> bind_monitored(
+    tlm::tlm_initiator_socket<32>& pe_memory, tlm::tlm_target_socket<32>& memory,
+    const std::string& name = "monitor",
+    BaseProtocolMonitor::Checks checks = BaseProtocolMonitor::Checks::with_port_rules) {
+  auto monitor = std::make_unique<BaseProtocolMonitor>(name.c_str(), checks,
                                                        BaseProtocolMonitor::OnViolation::report);
   pe_memory.bind(monitor->upstream);
   monitor->downstream.bind(memory);

@@ -85,8 +85,9 @@ TEST(RecipeTable, RefusesWhatIsNotSound) {
               HasSubstr("engine_seq is empty"));
   EXPECT_THAT(
       refusal_of([](Recipe& r) { r.engine_seq[0].output = "sg"; }),
-      HasSubstr("'sg' is no operand and no slot; there are x, gamma, sq, ss, ms, r, xn; did "
-                "you mean 'sq'?"));
+      testing::EndsWith("'sg' is no operand and no slot; there are x, gamma, sq, ss, ms, r, xn"));
+  EXPECT_THAT(refusal_of([](Recipe& r) { r.engine_seq[0].output = "gama"; }),
+              testing::EndsWith("; did you mean 'gamma'?"));
   EXPECT_THAT(refusal_of([](Recipe& r) {
                 r.engine_seq[0].inputs = {"x", "x"};
               }),

@@ -179,6 +179,8 @@ TEST(FileLaunch, TakesItsTitleApart) {
     EXPECT_EQ(other.kernel(), "program") << title;
     EXPECT_TRUE(other.parameters().empty()) << title;
     EXPECT_EQ(other.title(), title);
+    EXPECT_EQ(other.why_no_reference(),
+              "no kernel of this binary is what the file was compiled from (" + file.title + ")");
   }
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tests/runtime/command_line.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -17,6 +18,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::MatchesRegex;
 using testing::Not;
 using testing::StartsWith;
 
@@ -211,6 +213,9 @@ TEST(Tlc, RefusesIncompleteAndUnknownWords) {
   expect_refused(tlc({"compile", "gemm"}), "tlc", {"--output is required"});
   expect_refused(tlc({"compile", "gemm", "-o", ""}), "tlc", {"--output is given an empty value"});
   expect_refused(tlc({"compile", "gem", "-o", out}), "tlc", {"did you mean 'gemm'"});
+  expect_refused(tlc({"gemm", "m=8"}), "tlc", {"did you mean 'compile gemm'?"});
+  expect_refused(tlc({"compile", "gemm", "-o"}), "tlc", {"--output is given no value; give one"});
+  expect_refused(tlc({"compile", "gemm", "-o", "-"}), "tlc", {"cannot write '-'", "/dev/stdout"});
   expect_refused(tlc({"compile", "gemm", "mm=3", "-o", out}), "tlc", {"no parameter 'mm'"});
   expect_refused(tlc({"compile", "gemm", "-o", out, "--machine", "single"}), "tlc",
                  {"no machine 'single'; machines are single_pe, single_pe_ns, cube_8pe, "
@@ -233,6 +238,8 @@ TEST(Tlc, RefusesIncompleteAndUnknownWords) {
   expect_refused(tlc({"disasm", "a", "b"}), "tlc", {"'b' is one argument too many"});
   EXPECT_THAT(folder.names(), IsEmpty());
   EXPECT_EQ(tlc({"compile", "--help"}).exit_code, 0);
+  EXPECT_THAT(tlc({"help", "compile"}).out, HasSubstr("--output FILE REQUIRED"));
+  EXPECT_THAT(tlc({"--version"}).out, MatchesRegex("tlc \\(KernBench [0-9.]+\\)\n"));
 }
 
 TEST(Tlc, DoesNotOverwriteItsTopology) {
@@ -330,13 +337,13 @@ TEST(RunProgram, WritesTheFilesOfTheKernel) {
   for (const std::string parameter : {"s_kv=100", "lengths=70"}) {
     SCOPED_TRACE(parameter);
     const std::string program = compiled(folder, {"gqa_decode", parameter});
-    EXPECT_EQ(outputs({"run", "--program", program}, "replayed."),
-              outputs({"run", "gqa_decode", parameter}, "live."));
+    EXPECT_EQ(outputs({"run", "--program", program}, "replayed_"),
+              outputs({"run", "gqa_decode", parameter}, "live_"));
     for (const std::string name : {"op_log", "vcd", "trace", "figure"}) {
-      EXPECT_TRUE(read_file(folder / ("live." + name)) == read_file(folder / ("replayed." + name)))
+      EXPECT_TRUE(read_file(folder / ("live_" + name)) == read_file(folder / ("replayed_" + name)))
           << name;
     }
-    EXPECT_EQ(summary_of(folder / "live.summary", ""), summary_of(folder / "replayed.summary", ""));
+    EXPECT_EQ(summary_of(folder / "live_summary", ""), summary_of(folder / "replayed_summary", ""));
   }
 }
 
@@ -362,7 +369,7 @@ TEST(RunProgram, IsTheSameForAnyHandleTable) {
   EXPECT_FALSE(std::filesystem::exists(folder / "no.kbp"));
 }
 
-// The inputs of one run are the inputs of the other; there is nothing to compare the results with.
+// The inputs of one run are the inputs of the other, and so are the numbers and their check.
 TEST(RunProgram, ComputesTheNumbersOfTheKernel) {
   const TemporaryFolder folder;
   const std::string inputs = folder / "in.safetensors";
@@ -393,19 +400,70 @@ TEST(RunProgram, ComputesTheNumbersOfTheKernel) {
                  folder / "replayed", "--summary", folder / "summary"});
   ASSERT_EQ(replayed.exit_code, 0) << replayed.err;
   EXPECT_EQ(read_file(folder / "replayed"), read_file(folder / "live"));
-  EXPECT_THAT(replayed.out, Not(HasSubstr("float64")));
-  EXPECT_FALSE(nlohmann::json::parse(read_file(folder / "summary")).contains("numerics"));
+  EXPECT_THAT(replayed.out, HasSubstr("error against float64"));
+  EXPECT_EQ(nlohmann::json::parse(read_file(folder / "summary"))["numerics"]["pass"], true);
   EXPECT_EQ(nlohmann::json::parse(read_file(folder / "summary"))["kernel"], "state_merge");
 
-  expect_refused(single_pe({"run", "--program", program, "--data"}), "single_pe",
-                 {"--data needs its inputs; add --inputs FILE.safetensors"});
   expect_refused(
       single_pe({"run", "--program", compiled(folder, kSmallGemm), "--data", "--inputs", inputs}),
       "single_pe", {"inputs are a, b"});
-  // A kernel without inputs needs none.
-  EXPECT_EQ(single_pe({"run", "--program", compiled(folder, {"dispatch", "commands=3"}), "--data"})
-                .exit_code,
-            0);
+}
+
+// Without --inputs they are those of the live run with the same seed. l of state_merge is at least
+// 1, which the file does not say: another l would have other results.
+TEST(RunProgram, TakesTheSyntheticInputsOfTheKernel) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> merge{"state_merge", "parts=2", "rows=8", "d=16"};
+  const std::string program = compiled(folder, merge);
+  std::set<std::string> results;
+  for (const std::vector<std::string>& seed :
+       {std::vector<std::string>{}, {"--seed", "0"}, {"--seed", "3"}}) {
+    const auto run = [&](std::vector<std::string> arguments, const std::string& outputs) {
+      arguments.insert(arguments.begin(), "run");
+      arguments.insert(arguments.end(), {"--data", "--outputs", outputs});
+      arguments.insert(arguments.end(), seed.begin(), seed.end());
+      const Outcome outcome = single_pe(arguments);
+      EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+      EXPECT_THAT(outcome.out, HasSubstr(": pass"));
+      return outcome.out.substr(0, outcome.out.find("host:"));
+    };
+    EXPECT_EQ(run({"--program", program}, folder / "replayed"), run(merge, folder / "live"));
+    EXPECT_EQ(read_file(folder / "replayed"), read_file(folder / "live"));
+    results.insert(read_file(folder / "live"));
+  }
+  EXPECT_EQ(results.size(), 2U);  // 0 is the default
+}
+
+TEST(RunProgram, TellsThatNumbersAreNotChecked) {
+  const TemporaryFolder folder;
+  const std::string program = compiled(folder, {"dispatch", "commands=3"});
+  const std::string line = "checked  nothing: the kernel dispatch has no reference\n";
+  const Outcome data = single_pe({"run", "--program", program, "--data"});
+  EXPECT_EQ(data.exit_code, 0) << data.err;
+  EXPECT_THAT(data.out, HasSubstr(line));
+  EXPECT_THAT(single_pe({"run", "--program", program}).out, Not(HasSubstr(line)));
+}
+
+// m = 8, k = 256 and n = 512 are 1 x 2 x 4 tiles of 8 x 128 x 128, and 1 x 2 x 8 of 8 x 128 x 64:
+// what is replayed is cut by the tile sizes of the machine that it runs on.
+TEST(RunProgram, CountsTheTilesOfTheMachineThatItRunsOn) {
+  const TemporaryFolder folder;
+  const std::string program = compiled(folder, {"gemm", "n=512", "k=256"});
+  const auto tiles = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "run");
+    arguments.insert(arguments.end(), {"--summary", folder / "s"});
+    const std::string out = single_pe(arguments).out;
+    const std::size_t line = out.find("\ntiles ");
+    const std::size_t end = out.find('\n', line + 1);
+    const double cycles =
+        nlohmann::json::parse(read_file(folder / "s"))["dispatch_cycles_per_tile"].get<double>();
+    // One composite of 46 bytes in the loop: 40 + 46 / 16 cycles.
+    EXPECT_EQ(cycles * std::stod(out.substr(line + 6, end - line - 6)), 42.875);
+    return std::stoi(out.substr(line + 6, end - line - 6));
+  };
+  EXPECT_EQ(tiles({"--program", program}), 8);
+  EXPECT_EQ(tiles({"--program", program, "--set", "pe.gemm.tile_n=64"}), 16);
+  EXPECT_EQ(tiles({"gemm", "n=512", "k=256", "--set", "pe.gemm.tile_n=64"}), 16);
 }
 
 TEST(RunProgram, RefusesWhatDoesNotGoTogether) {
@@ -413,8 +471,8 @@ TEST(RunProgram, RefusesWhatDoesNotGoTogether) {
   const std::string program = compiled(folder, kSmallGemm);
   expect_refused(single_pe({"run", "gemm", "--program", program}), "single_pe",
                  {"the kernel gemm and --program " + program + " are both given; drop one"});
-  expect_refused(single_pe({"run", "--program", program, "--data", "--seed", "3"}), "single_pe",
-                 {"--seed is for synthetic inputs", "--inputs FILE"});
+  expect_refused(single_pe({"run", "--program", program, "--seed", "3"}), "single_pe",
+                 {"--seed 3 has no meaning without --data"});
   expect_refused(single_pe({"run", "--program", program, "--op-log", program}), "single_pe",
                  {"--program and --op-log name the same file"});
   expect_refused(single_pe({"run", "--program", "3"}), "single_pe",

@@ -12,10 +12,9 @@ void add_range(std::vector<ByteRange>& ranges, ByteRange range) {
     return;
   }
   // [first, last): what the new range overlaps or touches, and swallows.
-  const auto first =
-      std::lower_bound(ranges.begin(), ranges.end(), range.begin,
-                       [](const ByteRange& known, Address addr) { return known.end < addr; });
-  if (first == ranges.end() || range.end < first->begin) {
+  auto first = ranges.begin();  // the sets of a command are short
+  while (first->end < range.begin) ++first;
+  if (range.end < first->begin) {
     ranges.insert(first, range);
     return;
   }

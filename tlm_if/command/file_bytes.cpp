@@ -20,7 +20,8 @@ FileStart file_start(const std::string& path, std::size_t most) {
   };
   std::error_code code;
   const auto status = std::filesystem::status(path, code);
-  if (!std::filesystem::exists(status)) throw error("no such file");
+  if (!std::filesystem::exists(status))
+    throw error("no such file; give the path of one that exists");
   if (!std::filesystem::is_regular_file(status)) throw error("is not a regular file");
   std::ifstream file(path, std::ios::binary);
   if (!file) throw error(fmt::format("cannot be opened: {}", std::strerror(errno)));

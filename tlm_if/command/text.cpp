@@ -57,4 +57,8 @@ TextProblem problem_of_text(std::string_view text, std::size_t most) {
   return {};
 }
 
+std::string plural(std::uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 }  // namespace kernbench::command

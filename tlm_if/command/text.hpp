@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,5 +19,8 @@ TextProblem problem_of_text(std::string_view text, std::size_t most);
 
 /// A byte that is no part of a name, whatever comes before and after.
 bool is_control(char byte);
+
+/// `1 slot`, `2 slots`.
+std::string plural(std::uint64_t count, std::string_view what);
 
 }  // namespace kernbench::command

@@ -9,12 +9,14 @@
 
 #include "model/pe.hpp"
 #include "tl/tl.hpp"
+#include "tlm_if/base_protocol_monitor.hpp"
+#include "tlm_if/width_bridge.hpp"
 
 namespace tl = kernbench::tl;
 
-/// Answers one burst after the other, each in 25 ns and 1 ns for 128 bytes.
+/// On a bus of 64 bits. Answers one burst after the other, each in 25 ns and 1 ns for 128 bytes.
 struct OwnMemory : sc_core::sc_module {
-  tlm_utils::simple_target_socket<OwnMemory> socket{"socket"};
+  tlm_utils::simple_target_socket<OwnMemory, 64> socket{"socket"};
   std::vector<unsigned char> bytes;
 
   OwnMemory(const sc_core::sc_module_name& name, std::size_t size) : sc_module(name), bytes(size) {
@@ -38,9 +40,15 @@ int sc_main(int, char**) {
 
   kernbench::arch::PeConfig config;
   config.hbm_bytes = kBytesOfB + kBytesOfOut;
-  kernbench::Pe pe("pe", config, 0);
+  kernbench::Pe pe("pe", config);
   OwnMemory memory("memory", config.hbm_bytes);
-  pe.memory.bind(memory.socket);
+  kernbench::BaseProtocolMonitor monitor("monitor",
+                                         kernbench::BaseProtocolMonitor::Checks::with_port_rules,
+                                         kernbench::BaseProtocolMonitor::OnViolation::report);
+  pe.memory.bind(monitor.upstream);
+  kernbench::WidthBridge<32, 64> bridge("bridge");
+  monitor.downstream.bind(bridge.upstream);
+  bridge.downstream.bind(memory.socket);
   pe.set_data_mode(true);
 
   // b is all ones: 0x3c00 in f16.
