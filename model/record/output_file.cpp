@@ -70,7 +70,7 @@ void remove_unfinished_files_on_signals() {
     if (known.sa_handler != SIG_DFL) continue;  // ignored, as under nohup
     struct sigaction action {};
     action.sa_handler = on_signal;
-    action.sa_flags = SA_RESETHAND;
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
     sigaction(number, &action, nullptr);
   }
 }
