@@ -884,12 +884,12 @@ constexpr std::size_t kTransferOffset = std::size_t{2} * 88;  // behind two entr
 
 /// Each answer at an address of its own, where the second burst of a transfer goes.
 const std::vector<BadPlace>& bad_places() {
-  static const std::vector<BadPlace> places{{0x10100, tlm::TLM_GENERIC_ERROR_RESPONSE},
-                                            {0x11100, tlm::TLM_COMMAND_ERROR_RESPONSE},
-                                            {0x12100, tlm::TLM_BURST_ERROR_RESPONSE},
-                                            {0x13100, tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE},
-                                            {0x14100, tlm::TLM_ADDRESS_ERROR_RESPONSE}};
-  return places;
+  static const std::vector<BadPlace> kPlaces{{0x10100, tlm::TLM_GENERIC_ERROR_RESPONSE},
+                                             {0x11100, tlm::TLM_COMMAND_ERROR_RESPONSE},
+                                             {0x12100, tlm::TLM_BURST_ERROR_RESPONSE},
+                                             {0x13100, tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE},
+                                             {0x14100, tlm::TLM_ADDRESS_ERROR_RESPONSE}};
+  return kPlaces;
 }
 
 class HostPortMemoryErrors : public testing::TestWithParam<arch::DmaPort> {};
