@@ -11,6 +11,18 @@
 #include "model/record/record.hpp"
 
 namespace kernbench {
+namespace {
+
+/// The most outstanding so far, by what is outstanding of reads and of writes.
+void raise_to(MemoryPortTotals& totals, const std::array<std::uint64_t, 2>& outstanding) {
+  const auto raise = [](PortTotals& of, std::uint64_t bytes) {
+    of.max_outstanding_bytes = std::max(of.max_outstanding_bytes, bytes);
+  };
+  raise(totals.read, outstanding[0]);
+  raise(totals.write, outstanding[1]);
+}
+
+}  // namespace
 
 /// The payloads of a port, and their memory manager. It outlives the port while a memory holds one:
 /// memories may be destroyed after the PE, and let go then. As an sc_object, what no memory ever
@@ -169,17 +181,14 @@ std::size_t MemoryPort::live_payloads() const { return payloads_->live(); }
 
 MemoryPortTotals MemoryPort::totals() const {
   MemoryPortTotals totals = totals_;
-  PortTotals* const of[] = {&totals.read, &totals.write};
-  for (std::size_t i = 0; i < outstanding_.size(); ++i) {
-    of[i]->max_outstanding_bytes = std::max(of[i]->max_outstanding_bytes, outstanding_[i]);
-  }
+  raise_to(totals, outstanding_);
   return totals;
 }
 
 void MemoryPort::keep_outstanding() {
   const std::uint64_t now = pe_.time.now();
   if (now == outstanding_since_ps_) return;
-  totals_ = totals();
+  raise_to(totals_, outstanding_);
   outstanding_since_ps_ = now;
 }
 
