@@ -596,19 +596,9 @@ TEST(InterleavedHbm, ABurstOfTwoChannelsIsReported) {
   arch::TopologyConfig topology = cube();
   topology.hbm.interleave_bytes = 256;
   RequesterBench bench(topology);
-  Bytes data(512);
-  tlm::tlm_generic_payload payload;
-  payload.set_write();
-  payload.set_address(0x1200);
-  payload.set_data_ptr(data.data());
-  payload.set_data_length(512);
-  payload.set_streaming_width(512);
-  sc_core::sc_spawn([&] {
-    sc_core::sc_time delay;
-    bench.requesters[2]->memory->b_transport(payload, delay);
-  });
+  bench.of(2).push_back({0, true, 0x1200, 512});
   try {
-    sc_core::sc_start();
+    bench.run();
     FAIL();
   } catch (const sc_core::sc_report& report) {
     EXPECT_STREQ(report.get_msg_type(), "/kernbench/interleaved_hbm/burst");
