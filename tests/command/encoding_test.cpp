@@ -343,6 +343,26 @@ TEST(Encoding, AnIdMayHaveTwoForms) {
             4);
 }
 
+// Forms of one id that take turns are table entries like any others: each is set once, and a
+// command needs no more entries than it has tensors, however often it names them.
+TEST(Encoding, FormsOfAnIdThatTakeTurnsStayInTheTable) {
+  const TensorHandle x = tcm(1, Shape{8, 8});
+  TensorHandle named = x;
+  named.name = "S";
+  CompositeCmd composite;
+  for (int i = 0; i < 3; ++i) {
+    OpSpec& op = composite.ops.emplace_back();
+    op.kind = OpKind::add;
+    op.operands = {{OperandName::src_a, x}, {OperandName::src_b, named}};
+    op.has_out = true;
+    op.out = x;
+  }
+  const Program program{{Command(composite)}};
+  expect_inverse(program, 2);
+  const std::vector<Bytes> records = records_of(encode(program, 2));
+  EXPECT_EQ(records.size(), 4u);  // two entries, the composite, the end
+}
+
 // A composite's completion is its number in its program, which begins anew after the end.
 TEST(Encoding, ProgramsFollowEachOther) {
   const TensorHandle p = tcm(1, Shape{8, 64}), v = hbm(2, Shape{64, 128}),

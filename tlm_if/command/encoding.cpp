@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "tlm_if/command/error.hpp"
@@ -688,11 +689,17 @@ void require_channel(const char* where, const IpcqChannel& channel) {
 
 }  // namespace
 
+/// Of what tells tiles of one tensor apart; the rest is left to the comparison.
+std::size_t Encoder::HandleHash::operator()(const TensorHandle& handle) const {
+  constexpr std::uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;  // spreads ids that count up
+  return std::hash<std::uint64_t>{}((handle.id * kGoldenRatio) ^ handle.addr);
+}
+
 Encoder::Encoder(std::uint32_t table_entries) : table_(std::max(table_entries, 1U)) {}
 
 std::uint32_t Encoder::reference(const TensorHandle& handle) {
-  const auto known = index_.find(handle.id);
-  if (known != index_.end() && table_[known->second].handle == handle) {
+  const auto known = index_.find(handle);
+  if (known != index_.end()) {
     table_[known->second].used = steps_;
     return known->second;
   }
@@ -720,10 +727,9 @@ std::uint32_t Encoder::reference(const TensorHandle& handle) {
   }
   const std::uint32_t index = next_;
   next_ = (next_ + 1) % static_cast<std::uint32_t>(table_.size());
-  const auto evicted = index_.find(table_[index].handle.id);
-  if (evicted != index_.end() && evicted->second == index) index_.erase(evicted);
+  index_.erase(table_[index].handle);
   table_[index] = {handle, steps_};
-  index_[handle.id] = index;
+  index_.emplace(handle, index);
 
   Record record(*this, RecordKind::set_handle);
   record.put(index);

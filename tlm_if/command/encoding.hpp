@@ -140,10 +140,14 @@ class Encoder {
     TensorHandle handle;
     std::uint64_t used = 0;  // by which step
   };
+  struct HandleHash {
+    std::size_t operator()(const TensorHandle& handle) const;
+  };
   std::vector<std::uint8_t> bytes_;
   std::vector<Entry> table_;
-  std::unordered_map<HandleId, std::uint32_t> index_;  // looked up, never walked
-  std::uint32_t next_ = 0;                             // entry to give way
+  // Not by id: a tensor may have several forms (a view, a dtype, a name), each with its own entry.
+  std::unordered_map<TensorHandle, std::uint32_t, HandleHash> index_;  // looked up, never walked
+  std::uint32_t next_ = 0;                                             // entry to give way
   std::uint64_t steps_ = 0;
   std::uint64_t commands_ = 0;
 };
