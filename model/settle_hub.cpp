@@ -2,14 +2,16 @@
 #include "model/settle_hub.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace kernbench {
 namespace {
 
-// Far above what chains of zero-delay hand-overs take; below what looks like a hang.
+// Far above what chains of zero-delay calls need, and below what looks like a hang.
 constexpr std::uint32_t kMaxRounds = 100'000;
 
-// Through the object hierarchy, which belongs to the simulation: no global of our own (R1.5).
+// Through the object hierarchy, which belongs to the simulation, so that no global variable is
+// needed (R1.5).
 SettleHub* find_hub(const std::vector<sc_core::sc_object*>& objects) {
   for (sc_core::sc_object* object : objects) {
     if (auto* hub = dynamic_cast<SettleHub*>(object)) return hub;
@@ -36,10 +38,14 @@ SettleHub::SettleHub(const sc_core::sc_module_name& name) : sc_module(name) {
 
 void SettleHub::touch(Settling& settling) {
   settling.touched_ = true;
-  const auto phase = static_cast<std::size_t>(settling.phase_);
-  touched_[phase].push_back(&settling);
-  touched_phases_ |= 1U << phase;
+  link(settling);
   if (!in_turn_ && !running_) arm();
+}
+
+void SettleHub::link(Settling& settling) {
+  const auto phase = static_cast<std::size_t>(settling.phase_);
+  settling.next_touched_ = std::exchange(touched_[phase], &settling);
+  touched_phases_ |= 1U << phase;
 }
 
 void SettleHub::arm() {
@@ -85,26 +91,24 @@ void SettleHub::settle_all() {
     settling.touched_ = false;
     settling.settle();
   };
-  for (std::size_t phase = 0; phase < kSettlePhases && !pass_ended_; ++phase) {
-    while ((touched_phases_ >> phase & 1U) != 0 && !pass_ended_) {
-      touched_phases_ &= ~(1U << phase);
-      std::vector<Settling*>& touched = touched_[phase];
-      if (touched.size() == 1) {  // by far the most frequent
-        Settling& only = *touched.front();
-        touched.clear();
-        settle(only);
-        continue;
-      }
-      batch_.clear();
-      batch_.swap(touched);
-      std::sort(batch_.begin(), batch_.end(),
-                [](const Settling* x, const Settling* y) { return x->order_ < y->order_; });
-      auto next = batch_.begin();
-      while (next != batch_.end() && !pass_ended_) settle(**next++);
-      if (next == batch_.end()) continue;
-      touched.insert(touched.end(), next, batch_.end());
-      touched_phases_ |= 1U << phase;
+  // In ascending order: a phase that is touched again after its turn waits for the next pass.
+  std::uint32_t ahead = ~0U;
+  while ((touched_phases_ & ahead) != 0 && !pass_ended_) {
+    const auto phase = static_cast<std::size_t>(__builtin_ctz(touched_phases_ & ahead));
+    ahead = ~0U << phase;
+    touched_phases_ &= ~(1U << phase);
+    Settling* touched = std::exchange(touched_[phase], nullptr);
+    if (touched->next_touched_ == nullptr) {  // by far the most frequent
+      settle(*touched);
+      continue;
     }
+    batch_.clear();
+    for (; touched != nullptr; touched = touched->next_touched_) batch_.push_back(touched);
+    std::sort(batch_.begin(), batch_.end(),
+              [](const Settling* x, const Settling* y) { return x->order_ < y->order_; });
+    auto next = batch_.begin();
+    while (next != batch_.end() && !pass_ended_) settle(**next++);
+    while (next != batch_.end()) link(**next++);  // for the next pass
   }
   running_ = false;
   // An answer of a memory within this pass may have touched an earlier phase again.
