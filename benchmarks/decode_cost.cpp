@@ -74,7 +74,7 @@ Cost measure_decode(const char* variant, std::uint64_t tiles) {
                                topology);
   record::Recorder recorder;  // counts rows; no sink
   EmbeddedHbm hbm("hbm", topology.hbm, 1, false);
-  Pe pe("pe0", topology.pe, 0);
+  Pe pe("pe0", topology.pe_config(), 0);
   pe.memory.bind(hbm.port(0));
   pe.set_recorder(&recorder);
   pe.set_kernel([&](command::CommandSink& sink) { launch.issue(sink); });

@@ -141,10 +141,10 @@ void print_strong(const Problem& problem, const Problem* compared,
   }
 }
 
-/// A constant number of tokens a PE, counted over the heads.
+/// A constant number of tokens per PE, counted over the heads.
 void print_weak() {
   constexpr std::uint64_t kTokensOfPe = 8192;
-  fmt::print("\n### {} tokens a PE\n\n", kTokensOfPe);
+  fmt::print("\n### {} tokens per PE\n\n", kTokensOfPe);
   fmt::print(
       "| KV heads | S_kv | PEs | c | p | µs | efficiency % |\n|---|---|---|---|---|---|---|\n");
   for (const Problem* problem : {&kLayer, &kHead}) {

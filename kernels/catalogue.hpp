@@ -7,7 +7,7 @@
 
 namespace kernbench::kernels {
 
-/// The kernels that ship with KernBench. An explicit list: nothing registers itself (R11.2).
+/// The kernels that ship with KernBench, in an explicit list: nothing registers itself (R11.2).
 std::vector<Kernel> catalogue();
 
 }  // namespace kernbench::kernels

@@ -27,12 +27,12 @@ command::Shape shape_of(const tl::Tensor& x, Index entries) {
   return x.shape().rank() == 1 ? command::Shape{entries} : command::Shape{1, entries};
 }
 
-/// sum += other, as a composite: it does not hold PE_CPU until `other` has come (R6.11).
+/// sum += other, as a composite, so that PE_CPU does not wait until `other` has arrived (R6.11).
 void accumulate(tl::Context& tl, const tl::Tensor& sum, const tl::Tensor& other) {
   tl.composite(tl::math("add", {{"src_a", sum}, {"src_b", other}}).out(sum));
 }
 
-/// Two receives are posted, one is added: the next need not wait for the sum.
+/// Two slots, so that the next receive need not wait for the current sum.
 constexpr std::size_t kSlots = 2;
 
 /// The ring: in step s place i sends chunk i - s to place i + 1 and gets chunk i - s - 1, which it
@@ -48,7 +48,7 @@ class RingPass {
         per_chunk_(ceil_div(ceil_div(entries_, team.size()), message)),
         pieces_(team.size() * per_chunk_) {}
 
-  /// The first `adding` steps add what comes, the others take it over.
+  /// The first `adding` steps add what they receive; the others copy it.
   void run(Index steps, Index adding) {
     if (adding > 0) {
       slots_.emplace(
@@ -56,7 +56,7 @@ class RingPass {
     }
     adding_ = adding * per_chunk_;
     count_ = steps * per_chunk_;
-    // A receive into x comes after the send of what lies there: by kSlots <= pieces_.
+    // A receive into x is issued after the send of the bytes there, since kSlots <= pieces_.
     constexpr auto kAhead = static_cast<Index>(kSlots);
     for (Index t = 0; t < per_chunk_; ++t) send(t);
     for (Index t = 0; t < kAhead; ++t) receive(t);
@@ -237,7 +237,7 @@ Parameter message_parameter() {
                  kMaxDim);
 }
 
-/// What both kernels have in common: a row of x a program, and the columns of out.
+/// What both kernels have in common: one row of x per program, and the columns of out.
 struct Rows {
   Index programs, n;
   DType dtype;
@@ -280,7 +280,7 @@ struct AllReduce {
   bool ring;
   Index message;
 
-  /// Additions that a term goes through, at most.
+  /// The largest number of additions that a term passes through.
   Index depth() const {
     if (ring) return rows.programs - 1;
     Index depth = 0;
@@ -303,9 +303,9 @@ void run(tl::Context& tl, const AllReduce& p, const tl::Tensor& x, const tl::Ten
   tl.store(out, sum);
 }
 
-/// In whatever order, a sum is off by at most a roundoff of the terms' sizes for each addition that
-/// they go through. Each is computed in f32 and stored in the dtype; in f16 that is exact below
-/// 2^-14.
+/// In any order the error of a sum is at most one unit roundoff of the terms' magnitudes per
+/// addition that they pass through. Each addition is computed in f32 and stored in the dtype; in
+/// f16 that is exact below 2^-14.
 Reference reference(const AllReduce& p, const HostTensors& inputs) {
   const std::vector<double>& x = inputs.at("x");
   const auto n = static_cast<std::size_t>(p.rows.n);

@@ -5,7 +5,7 @@
 
 namespace kernbench::kernels {
 
-/// Nothing but dispatch: `commands` fills of one one-entry f32 tensor (R13.3).
+/// Measures only dispatch: `commands` fills of a one-entry f32 tensor (R13.3).
 Kernel dispatch();
 
 }  // namespace kernbench::kernels

@@ -15,7 +15,7 @@ double rms(const std::vector<double>& values) {
 
 // The slope of gelu is at most 1.13, of silu 1.1.
 constexpr double kMaxSlope = 1.13;
-// exp or tanh, sums and products, each one rounding to f32; where they cancel the error is one of
+// exp or tanh, sums and products: one rounding to f32 each. If terms cancel, the error is that of
 // the argument.
 constexpr double kActivationRoundings = 8;
 
@@ -108,9 +108,9 @@ Bounded stored_in_f16(Bounded x) {
   return x;
 }
 
-// The roundings of the sum: 2^-24 of each product and of each partial sum. The errors of a's
-// entries are independent roundings, which add up as their squares do; four times that is allowed.
-// It is never exceeded up to a depth of 16 (Cauchy-Schwarz), and beyond not in practice.
+// The roundings of the sum are 2^-24 of each product and of each partial sum. The errors of a's
+// entries are independent roundings, so their squares add up; four times that is allowed. This is
+// never exceeded up to a depth of 16 (Cauchy-Schwarz), and not in practice beyond it.
 Bounded product(const Bounded& a, const std::vector<double>& b, Index rows, Index depth,
                 Index cols) {
   const auto m = static_cast<std::size_t>(rows), k = static_cast<std::size_t>(depth);

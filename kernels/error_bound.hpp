@@ -8,14 +8,14 @@
 
 namespace kernbench::kernels {
 
-// Float64 references that carry a bound of the rounding error which the kernel may make, to first
-// order, entry by entry: a tolerance is then derived from unit roundoffs, not chosen.
+// Float64 references with a first-order bound, for each entry, of the rounding error that the
+// kernel may make. So a tolerance is derived from unit roundoffs, not chosen.
 
 inline constexpr double kRoundF16 = 0x1p-11;  ///< unit roundoffs: relative error of one rounding
 inline constexpr double kRoundF32 = 0x1p-24;
 inline constexpr double kTinyF16 = 0x1p-25;  ///< absolute error of a rounding below 2^-14
 
-/// Row-major entries, and for each how far the kernel's value may be from it.
+/// Row-major entries, and for each entry how far the kernel's value may be from it.
 struct Bounded {
   std::vector<double> value, error;
 };
@@ -29,9 +29,9 @@ Bounded stored_in_f16(Bounded x);
 Bounded product(const Bounded& a, const std::vector<double>& b, Index rows, Index depth,
                 Index cols);
 
-/// x times a power of two, which rounds nothing.
+/// x times a power of two, which is exact.
 Bounded scaled(Bounded x, double power_of_two);
-/// x (rows, cols) plus one entry a column, in f32.
+/// x (rows, cols) plus one entry per column, in f32.
 Bounded biased(Bounded x, const std::vector<double>& bias);
 
 double gelu(double x);  ///< tanh form, as the op table has it

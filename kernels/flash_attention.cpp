@@ -11,7 +11,7 @@ double score_scale(const Flash& p) { return 1 / std::sqrt(static_cast<double>(p.
 
 using Ring = tl::Ring<2>;
 
-/// A block of query rows: its part of the cache, and what every variant keeps in TCM.
+/// A block of query rows: its part of the cache, and the tensors that every variant keeps in TCM.
 struct Block {
   const Flash& p;
   const FlashCache& cache;
@@ -42,19 +42,20 @@ Block make_block(tl::Context& tl, const Flash& p, const FlashCache& cache, const
           tl.ring<2>({rows, p.tile}, p.dtype, "S")};
 }
 
-/// #1: scaled scores of tile j; K lies (tokens, d), the transposed view costs nothing (R8.4).
+/// #1: scaled scores of tile j. K is stored as (tokens, d); the transposed view costs nothing
+/// (R8.4).
 void issue_scores(tl::Context& tl, const Block& b, Index j) {
   tl.composite(tl::gemm(b.q, b.k(j).t()).out(b.slot(b.S, j)).epilogue(tl::scale(score_scale(b.p))));
 }
 
-/// Takes the scores of tokens that a row does not see out of tile j. Nothing to do for a tile that
-/// every row sees whole.
+/// Masks the scores in tile j of tokens to which a row does not attend. A tile to which every row
+/// attends completely needs no mask.
 void mask_scores(tl::Context& tl, const Block& b, Index j) {
   if (!b.cache.causal) return;
   const auto [first, rows_per_token] = *b.cache.causal;
   const tl::Tensor scores = b.slot(b.S, j);
-  const Index visible = first + 1 - j * b.p.tile;  // columns that the first query token sees
-  // Below 0 where the tile starts beyond the first query tokens: their rows see nothing of it.
+  const Index visible = first + 1 - j * b.p.tile;  // columns to which the first query token attends
+  // Below 0 if the tile starts after the first query tokens, whose rows do not attend to it at all.
   if (visible < b.length(j)) {
     tl.mask_cols(scores, tl::kMinusInf, visible, rows_per_token, scores);
   }
@@ -62,7 +63,7 @@ void mask_scores(tl::Context& tl, const Block& b, Index j) {
 
 // The loops of R13.2. All issue #1(0) first.
 
-/// Three composites a tile: softmax_merge, P.V + O, the next scores.
+/// Three composites per tile: softmax_merge, P.V + O, the next scores.
 void loop_opt1(tl::Context& tl, const Block& b) {
   const auto P = tl.empty({b.rows(), b.p.tile}, b.p.dtype).named("P");
   auto loop = tl.region(b.p.region);
@@ -76,7 +77,7 @@ void loop_opt1(tl::Context& tl, const Block& b) {
   }
 }
 
-/// Two composites a tile: #2 fuses softmax_merge and P.V + O; then the next scores.
+/// Two composites per tile: #2 fuses softmax_merge and P.V + O; then the next scores.
 void loop_opt2(tl::Context& tl, const Block& b) {
   auto loop = tl.region(b.p.region);
   issue_scores(tl, b, 0);
@@ -91,7 +92,7 @@ void loop_opt2(tl::Context& tl, const Block& b) {
   }
 }
 
-/// Ten commands a tile: the next scores, softmax_merge as eight simple commands, P.V + O.
+/// Ten commands per tile: the next scores, softmax_merge as eight simple commands, P.V + O.
 void loop_opt3(tl::Context& tl, const Block& b) {
   const Ring P = tl.ring<2>({b.rows(), b.p.tile}, b.p.dtype, "P");
   const auto m_loc = tl.empty({b.rows()}, b.p.stats).named("m_loc");
@@ -126,12 +127,12 @@ double dot(const double* x, const double* y, std::size_t n) {
 
 Parameter flash_variant() {
   return choice("variant", "opt2",
-                "commands a tile: opt1 three composites, opt2 two, opt3 ten commands",
+                "commands per tile: opt1 three composites, opt2 two, opt3 ten commands",
                 {"opt1", "opt2", "opt3"});
 }
 
 Parameter flash_dtype() {
-  return choice("dtype", "f16", "of q, k, v, out, scores and P", {"f16", "bf16"});
+  return choice("dtype", "f16", "dtype of q, k, v, out, scores and P", {"f16", "bf16"});
 }
 
 FlashState flash_attend(tl::Context& tl, const Flash& p, const FlashCache& cache,
@@ -189,8 +190,8 @@ Reference FlashReference::result() const {
   result.outputs = {{"out", out_}};
   result.checked = "out";
   // R13.4 is for f16 (unit roundoff 2^-11). Scores, P and out are stored in `dtype`, so the wider
-  // roundoff of bf16 (2^-8) widens it. `stats` does not: whether f16 statistics hold is the
-  // question.
+  // roundoff of bf16 (2^-8) widens it. `stats` does not: it is meant to show whether f16 statistics
+  // are accurate enough.
   const double factor = std::max(1.0, largest_ / 8) * (dtype_ == DType::bf16 ? 8 : 1);
   result.max_rms_rel = 2e-3 * factor;
   result.max_abs_rel = 1e-2 * factor;

@@ -10,10 +10,10 @@
 
 namespace kernbench::kernels {
 
-// Flash attention: query rows against a K/V cache, tile by tile, with an online softmax. What
-// decode and prefill share.
+// Flash attention: query rows attend to a K/V cache, tile by tile, with an online softmax. Decode
+// and prefill share this code.
 
-/// What is the same for every block of query rows.
+/// Parameters that are the same for every block of query rows.
 struct Flash {
   std::string variant;          ///< of flash_variant()
   Index d = 0, tile = 0;        ///< entries of a head; tokens of a tile
@@ -22,8 +22,7 @@ struct Flash {
   std::string region = "loop";  ///< around the tiles
 };
 
-/// `variant`: the three ways to submit a tile that are compared (R13.2). Their results are
-/// bit-equal.
+/// `variant`: one of the three ways to submit a tile (R13.2). Their results are bit-equal.
 Parameter flash_variant();
 /// `dtype`: f16 or bf16.
 Parameter flash_dtype();
@@ -36,8 +35,8 @@ struct FlashCache {
   /// Row of k and v where tile j starts; empty: j * tile.
   std::function<Index(Index j)> first_row = {};
 
-  /// Row r is a query token at position first + r / rows_per_token and sees the tokens up to it.
-  /// Without, every row sees every token.
+  /// Row r is a query token at position first + r / rows_per_token and attends to the tokens up to
+  /// it. Without Causal every row attends to every token.
   struct Causal {
     Index first = 0;
     Index rows_per_token = 1;
@@ -51,12 +50,12 @@ struct FlashState {
 };
 
 /// One block of query rows, as a head of R13.3 up to the end of its loop: load of q, fills, wait,
-/// and the loop of R13.2 in its region. `q` is (rows, d) in HBM; one in TCM is not loaded. The
-/// result is O / l.
+/// and the loop of R13.2 in its region. `q` is (rows, d) in HBM; if it is in TCM, it is not loaded.
+/// The final result is O / l.
 FlashState flash_attend(tl::Context& tl, const Flash& p, const FlashCache& cache,
                         const tl::Tensor& q);
 
-/// The same in float64, row after row: plain two-pass softmax.
+/// The same in float64, row after row, by plain two-pass softmax.
 class FlashReference {
  public:
   /// `inputs` holds q, k and v and must outlive the object.
@@ -64,7 +63,7 @@ class FlashReference {
 
   /// Row `row` of q over `tokens` tokens, at least one; token t is row cache_row(t) of k and v.
   void add_row(Index row, Index tokens, const std::function<Index(Index)>& cache_row);
-  /// A row of zeros in `out`, without m, l, O: nothing to attend to.
+  /// Adds a row of zeros to `out`, without m, l and O, for a row with no tokens to attend to.
   void add_empty_row();
 
   const std::vector<double>& m() const { return m_; }

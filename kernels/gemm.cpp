@@ -56,8 +56,8 @@ void run(tl::Context& tl, const Gemm& p, const std::vector<tl::Tensor>& bound) {
   if (!p.out_in_hbm) tl.observe("out", out);
 }
 
-/// b as it counts in the end: with k_epilogue each K tile's product is scaled at the end of its own
-/// tile and of every later one. A power of two, so that no rounding differs.
+/// b as it contributes to the result: with k_epilogue each K tile's product is scaled at the end of
+/// its own tile and of every later tile. The factor is a power of two, so no rounding differs.
 std::vector<double> weighted_rows(const Gemm& p, Index tile_k, std::vector<double> b) {
   if (!p.scale_every_k_tile) return b;
   const Index tiles = ceil_div(p.k, tile_k);

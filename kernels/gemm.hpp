@@ -5,11 +5,11 @@
 
 namespace kernbench::kernels {
 
-/// The value of `epilogue=scale` and of `k_epilogue=scale`; a power of two, so that it rounds
-/// nothing.
+/// The value of `epilogue=scale` and of `k_epilogue=scale`; a power of two, so that scaling is
+/// exact.
 inline constexpr double kGemmScale = 0.5;
 
-/// One gemm composite, (m, k) x (k, n) in f16 (R13.3). Its inputs lie where the parameters say; its
+/// One gemm composite, (m, k) x (k, n) in f16 (R13.3). The parameters say where its inputs are. Its
 /// result is the output tensor `out`, or the observed value `out` when it stays in TCM.
 Kernel gemm();
 

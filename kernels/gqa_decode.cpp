@@ -14,8 +14,8 @@
 namespace kernbench::kernels {
 namespace {
 
-/// Where the tiles of a paged cache lie: tile n of the batch, counted sequence after sequence, in
-/// block number block(n) of the pool.
+/// The blocks of a paged cache: tile n of the batch, counted sequence after sequence, is in block
+/// number block(n) of the pool.
 struct BlockTable {
   Index blocks = 0;  ///< in the pool
   bool reversed = false;
@@ -65,7 +65,7 @@ struct Decode {
   }
 };
 
-/// What one program computes and holds of the tensors.
+/// What one program computes, and the parts of the tensors that it holds.
 class Share {
  public:
   Share(const Decode& p, Index program)
@@ -102,10 +102,10 @@ class Share {
     }
     return shard;
   }
-  /// In the program's part of q and out: its heads lie one after the other.
+  /// In the program's part of q and out, where its heads follow one after the other.
   Index query_row(Index sequence, Index i) const { return (sequence * head_count() + i) * p_.rows; }
 
-  /// The tokens that it visits, or of a paged cache its blocks, in the order of the pool.
+  /// The tokens that it visits, or for a paged cache its blocks, in the order of the pool.
   Shard cache() const {
     Shard shard;
     if (p_.paged) {
@@ -160,8 +160,8 @@ FlashState attend(tl::Context& tl, const Decode& p, const Share& share,
   return flash_attend(tl, p.flash, cache, bound[0].rows(share.query_row(sequence, i), p.rows));
 }
 
-/// The states of the team, of which the program is one, become one, in place 0. They travel in f32,
-/// whatever `stats` says.
+/// Merges the states of the team, to which the program belongs, into place 0. They are sent in f32,
+/// whatever `stats` is.
 FlashState merge(tl::Context& tl, const Decode& p, const Team& team, FlashState state) {
   auto region = tl.region("merge");
   if (p.flash.stats != DType::f32) {
@@ -244,7 +244,7 @@ Index group(const Parameters& parameters) {
   if (const Index rest = heads % kv_heads; rest != 0) {
     const Index below = heads - rest, above = below + kv_heads;
     refuse(
-        "heads={} is no multiple of kv_heads={}, and every KV head serves the same number of "
+        "heads={} is not a multiple of kv_heads={}, and every KV head serves the same number of "
         "query heads; give {}",
         heads, kv_heads,
         below == 0 ? fmt::to_string(above) : fmt::format("{} or {}", below, above));
@@ -287,7 +287,7 @@ BlockTable block_table(const Parameters& parameters, Index tiles) {
   table.entries = parameters.list("block_table");
   if (static_cast<Index>(table.entries.size()) != tiles) {
     refuse(
-        "block_table has {} entries and the batch {} tiles; give one a tile, sequence after "
+        "block_table has {} entries and the batch {} tiles; give one per tile, sequence after "
         "sequence",
         table.entries.size(), tiles);
   }
@@ -318,7 +318,7 @@ void refuse_paged_only(const Parameters& parameters) {
   }
 }
 
-/// As many groups as the machine holds, but no more than there are heads.
+/// As many groups as the machine holds, but at most one per head.
 Groups split_of(const Parameters& parameters, const tl::Target& target) {
   const Index c = parameters.integer("c"), p = parameters.integer("p");
   check_group("gqa_decode", c, p, target);
@@ -408,7 +408,7 @@ Kernel gqa_decode() {
               "KV heads, over the groups of c * p programs; those of a group one after the other",
               1, 65536),
       flash_dtype(),
-      choice("stats", "f32", "of m, l and O", {"f32", "f16"}),
+      choice("stats", "f32", "dtype of m, l and O", {"f32", "f16"}),
       optional_integer("heads", "query heads in all, instead of g", 1, Index{1} << 32),
       list("lengths", "tokens of each sequence of a batch, one after the other, instead of s_kv", 0,
            Index{1} << 30),

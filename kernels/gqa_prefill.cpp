@@ -13,10 +13,10 @@ struct Prefill {
   Index g, s_q, prefix, tile_q, kv_heads;
 
   Index s_kv() const { return prefix + s_q; }
-  /// Tiles of the cache that a token at `position` sees a part of.
+  /// The number of tiles of which a token at `position` attends to at least a part.
   Index tiles_up_to(Index position) const { return position / flash.tile + 1; }
   Index block_length(Index token) const { return std::min(tile_q, s_q - token); }
-  /// Of the block that starts at query token `token`: its last token sees the most.
+  /// For the block that starts at query token `token`; its last token attends to most tiles.
   Index block_tiles(Index token) const {
     return tiles_up_to(prefix + token + block_length(token) - 1);
   }

@@ -21,29 +21,29 @@ using command::Index;
 /// One `name=value` of the command line; integer(), choice() and list() make them.
 struct Parameter {
   std::string name;
-  std::string default_value;  ///< empty: without a value unless one is given
+  std::string default_value;  ///< empty: no value unless one is given
   std::string meaning;        ///< one sentence, with the unit
-  Index min = 1;              ///< of an integer, or of those of a list
+  Index min = 1;              ///< for an integer, or for each integer of a list
   Index max = std::numeric_limits<Index>::max();
-  std::vector<std::string> choices = {};  ///< one of them; in place of the integers of a list
+  std::vector<std::string> choices = {};  ///< the allowed values; for a list, allowed instead of
+                                          ///< integers
   bool list = false;                      ///< integers separated by commas, or one of `choices`
-  /// A parameter that says the same another way: where only that one is given, this one has no
-  /// value.
+  /// Another parameter that says the same in another way. If only that one is given, this one has
+  /// no value.
   std::string alternative = {};
 
-  /// The same with that alternative.
+  /// A copy with that alternative.
   Parameter gives_way_to(std::string other) const;
 };
 
 /// An integer in [min, max].
 Parameter integer(std::string name, Index default_value, std::string meaning, Index min = 1,
                   Index max = std::numeric_limits<Index>::max());
-/// The same, without a value unless one is given.
+/// The same, with no value unless one is given.
 Parameter optional_integer(std::string name, std::string meaning, Index min, Index max);
 Parameter choice(std::string name, std::string default_value, std::string meaning,
                  std::vector<std::string> choices);
-/// Integers in [min, max] separated by commas, or one of `choices`; without a value unless one is
-/// given.
+/// Integers in [min, max] separated by commas, or one of `choices`; no value unless one is given.
 Parameter list(std::string name, std::string meaning, Index min, Index max,
                std::vector<std::string> choices = {});
 
@@ -62,7 +62,7 @@ class Parameters {
   Index integer(std::string_view name) const;
   const std::string& choice(std::string_view name) const;
   std::vector<Index> list(std::string_view name) const;
-  /// Of a choice between names of dtypes.
+  /// For a choice between names of dtypes.
   DType dtype(std::string_view name) const;
   /// In the order of declaration; empty where there is no value.
   const std::vector<std::pair<std::string, std::string>>& values() const { return values_; }
@@ -73,9 +73,10 @@ class Parameters {
 
 enum class Direction : std::uint8_t { in, out };
 
-/// Of the entries of an input: synthetic ones are N(0,1), or for at_least_one 1 + |N(0,1)|, as the
-/// sum of a softmax row whose largest term is 1. Given ones are finite; those of masked may also be
-/// -inf, as a masked score, or as the largest of no scores; those of any are not looked at.
+/// The values that entries of an input may have. Synthetic entries are N(0,1); with at_least_one
+/// they are 1 + |N(0,1)|, like the sum of a softmax row whose largest term is 1. Entries that the
+/// user gives must be finite. With masked they may also be -inf, like a masked score or the maximum
+/// of no scores. With any they are not checked.
 enum class Domain : std::uint8_t { normal, at_least_one, masked, any };
 
 /// The part of a tensor that one program holds, in the HBM of its PE: blocks of rows, stacked in
@@ -98,8 +99,8 @@ struct TensorSpec {
   DType dtype = DType::f16;
   Direction direction = Direction::in;
   Domain domain = Domain::normal;
-  /// Of the program with that number; empty: every program holds all of it. An entry that several
-  /// hold is read back from the first of them.
+  /// The part that the given program holds; empty: every program holds all of it. An entry that
+  /// several programs hold is read back from the first of them.
   std::function<Shard(Index program)> shard = {};
   double synthetic_scale = 1;  ///< what synthetic N(0,1) entries are multiplied by
 };
@@ -107,7 +108,7 @@ struct TensorSpec {
 /// Entries of named tensors, exact in double.
 struct HostTensors : std::map<std::string, std::vector<double>, std::less<>> {
   using map::map;
-  /// Throws std::out_of_range, which tells the names that there are.
+  /// Throws std::out_of_range, whose text lists the names that exist.
   const std::vector<double>& at(std::string_view name) const;
   std::vector<double>& at(std::string_view name);
 };
@@ -115,7 +116,7 @@ struct HostTensors : std::map<std::string, std::vector<double>, std::less<>> {
 /// What the results are compared with: float64, computed on the host from the same inputs.
 struct Reference {
   HostTensors outputs;     ///< by name of an output tensor or of an observed value; no NaN
-  std::string checked;     ///< the one of them that decides pass or fail; finite
+  std::string checked;     ///< the output that decides pass or fail; finite
   double max_rms_rel = 0;  ///< allowed rms(err) / rms(ref)
   double max_abs_rel = 0;  ///< allowed max|err| / rms(ref)
 };
@@ -123,13 +124,13 @@ struct Reference {
 /// A kernel with its parameters chosen.
 struct Instance {
   std::vector<TensorSpec> tensors;  ///< inputs, then outputs: the order of HBM addresses (R3.4)
-  /// Runs once a program. `bound` holds the program's part of each of `tensors`, in that order; of
-  /// one that it has no part of, a Tensor that no call takes.
+  /// Runs once per program. `bound` holds the program's part of each of `tensors`, in that order.
+  /// If the program has no part of a tensor, its entry is a Tensor that every call refuses.
   std::function<void(tl::Context&, const std::vector<tl::Tensor>& bound)> body;
   std::function<Reference(const HostTensors& inputs)>
       reference;  ///< may be empty: nothing to check
-  /// Programs per axis (tl.program_id), and the PE of each in row-major order of the ids; empty: PE
-  /// 0, 1, ..
+  /// Programs per axis (tl.program_id), and the PE of each program in row-major order of the ids;
+  /// empty: PE 0, 1, ..
   std::array<Index, 3> grid{1, 1, 1};
   std::vector<std::uint32_t> pes = {};
   /// What `dispatch_cycles_per_tile` divides by (R13.1).

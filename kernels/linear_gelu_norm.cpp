@@ -30,7 +30,7 @@ void run(tl::Context& tl, const LinearNorm& p, const std::vector<tl::Tensor>& bo
   const auto x = tl.load(bound[0]);
   const auto& w = bound[1];  // streams
   const auto bias = tl.load(bound[2]), gamma = tl.load(bound[3]), beta = tl.load(bound[4]);
-  // The norm rewrites y after the tile loop: it lies in TCM (R4.9) and is stored at the end.
+  // The norm rewrites y after the tile loop, so y is in TCM (R4.9) and is stored at the end.
   const auto y = tl.empty({p.m, p.n}, tl::f16).named("y");
   tl.wait({x, bias, gamma, beta});
   {

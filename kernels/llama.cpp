@@ -40,7 +40,7 @@ enum class Argument : std::uint8_t {
   out,
 };
 
-/// Copies of one composite: PE_CPU goes on while they wait for what they read (R6.11).
+/// Copies in one composite, so that PE_CPU continues while they wait for what they read (R6.11).
 class Copies {
  public:
   void add(const tl::Tensor& from, const tl::Tensor& to) { add("copy", {{"src", from}}, to); }
@@ -58,7 +58,7 @@ class Copies {
   std::optional<tl::MathBuilder> ops_;
 };
 
-/// In the order of their PEs: the neighbours of a tree or a ring are near.
+/// In the order of their PEs, so that neighbours in a tree or a ring are near each other.
 Team everyone_by_pe(const tl::Context& tl) {
   Team team = everyone(tl);
   const auto& pes = tl.target().pes;
@@ -70,8 +70,8 @@ Team everyone_by_pe(const tl::Context& tl) {
   return team;
 }
 
-/// One program. A phase begins when the one before is over, so that the times of their regions add
-/// up: what is dispatched in the shadow of the phase before is little against that.
+/// One program. A phase begins when the previous phase has ended, so that the times of their
+/// regions add up. The dispatch that could be hidden behind the previous phase is small.
 class Decoder {
  public:
   Decoder(tl::Context& tl, const Llama& p, const std::vector<tl::Tensor>& bound)
@@ -126,8 +126,8 @@ class Decoder {
 
   /// The group's heads of the new token: its q, (g, d). Place 0 adds its k and v to the cache.
   ///
-  /// A member's columns are a record [q, k, v] of its own; the records go to all as they are, in
-  /// one message an edge of the tree, and are taken apart where they are needed.
+  /// A member's columns form one record [q, k, v]. The records are sent to all members unchanged,
+  /// in one message per edge of the tree, and are taken apart where they are needed.
   tl::Tensor project_qkv(Index l) {
     const auto q = tl_.empty({p_.g(), p_.flash.d}, tl::f16).named("q");
     const auto k = tl_.empty({1, p_.flash.d}, tl::f16).named("k_new");
@@ -163,7 +163,7 @@ class Decoder {
     return q;
   }
 
-  /// out = rmsnorm(x) * wqkv, panel by panel; as one composite if there is one.
+  /// out = rmsnorm(x) * wqkv, panel by panel; as one composite if there is one panel.
   void multiply_normalized(Index l, const tl::Tensor& out) {
     if (p_.qkv.count == 1) {
       tl_.composite(tl::gemm()
@@ -215,8 +215,8 @@ class Decoder {
                         {cached(Argument::k), cached(Argument::v), tokens_.count, tiles}, q);
   }
 
-  /// The program's part of out = a * w, of a weight that is split by rows. Rounded to f16 after
-  /// each panel.
+  /// The program's part of out = a * w, for a weight that is split by rows. It is rounded to f16
+  /// after each panel.
   void multiply(const tl::Tensor& a, Argument weight, const Panels& panels, Index l,
                 const tl::Tensor& out) {
     for (Index j = 0; j < panels.count; ++j) {
@@ -226,7 +226,7 @@ class Decoder {
     }
   }
 
-  /// x += the sum of the programs' y. Meanwhile `next_gamma` is loaded, as the DMA is idle.
+  /// x += the sum of the programs' y. `next_gamma` is loaded meanwhile, since the DMA is idle.
   void add_to_residual(const tl::Tensor& y, const std::optional<tl::Tensor>& next_gamma) {
     tl_.wait({y});
     auto region = tl_.region("all_reduce");
@@ -239,8 +239,8 @@ class Decoder {
     tl_.composite(tl::math("add", {{"src_a", x_}, {"src_b", y}}).out(x_));
   }
 
-  /// The program's part of y. A panel of h waits for the same panel of gate only, while the DMA
-  /// streams the next.
+  /// The program's part of y. A panel of h waits only for the same panel of gate, while the DMA
+  /// streams the next panel.
   void mlp(Index l, const tl::Tensor& y) {
     const auto scope = tl_.scratch_scope();
     const auto h = tl_.empty({1, p_.up.size()}, tl::f16).named("h");
@@ -333,7 +333,7 @@ template <class... Args>
   throw InputError(fmt::format("{}: {}", kernel, fmt::format(format, std::forward<Args>(args)...)));
 }
 
-/// As few panels of the same width as it takes.
+/// The smallest number of panels of equal width.
 Panels panels_of(Index size, Index max_width) {
   Panels panels{ceil_div(size, max_width), 0};
   while (size % panels.count != 0) ++panels.count;
@@ -341,7 +341,7 @@ Panels panels_of(Index size, Index max_width) {
   return panels;
 }
 
-/// What the programs share out comes out even.
+/// Checks that everything divides evenly between the programs.
 bool divides(const Llama& p) {
   return p.ffn % p.programs() == 0 && p.flash.d % p.groups.members() == 0;
 }
@@ -349,21 +349,23 @@ bool divides(const Llama& p) {
 void check_division(std::string_view kernel, const Llama& p) {
   const Groups& groups = p.groups;
   if (p.ffn % p.programs() != 0) {
-    refuse(kernel,
-           "ffn={} is no multiple of the {} programs, kv_heads={} * c={} * p={}; give a multiple, "
-           "or other c and p",
-           p.ffn, p.programs(), p.kv_heads, groups.c, groups.p);
+    refuse(
+        kernel,
+        "ffn={} is not a multiple of the {} programs, kv_heads={} * c={} * p={}; give a multiple, "
+        "or other c and p",
+        p.ffn, p.programs(), p.kv_heads, groups.c, groups.p);
   }
   if (p.flash.d % groups.members() != 0) {
-    refuse(kernel,
-           "d={} is no multiple of the {} programs of a KV head, c={} * p={}; give a multiple, or "
-           "other c and p",
-           p.flash.d, groups.members(), groups.c, groups.p);
+    refuse(
+        kernel,
+        "d={} is not a multiple of the {} programs of a KV head, c={} * p={}; give a multiple, or "
+        "other c and p",
+        p.flash.d, groups.members(), groups.c, groups.p);
   }
 }
 
-/// c and p as given; what is not given makes the groups as large as the machine and the division
-/// allow, in as few cubes as it takes.
+/// c and p as given. If one is not given, groups are as large as the machine and the division
+/// allow, in as few cubes as possible.
 Groups groups_of(std::string_view kernel, const Parameters& parameters, const tl::Target& target,
                  Llama p) {
   const auto given = [&](const char* name) {
@@ -404,7 +406,8 @@ Instance make(std::string_view kernel, const Parameters& parameters, const tl::T
   p.flash.region = "attention";
   p.ring = parameters.choice("all_reduce") == "ring";
   if (p.heads % p.kv_heads != 0) {
-    refuse(kernel, "heads={} is no multiple of kv_heads={}; give a multiple", p.heads, p.kv_heads);
+    refuse(kernel, "heads={} is not a multiple of kv_heads={}; give a multiple", p.heads,
+           p.kv_heads);
   }
   p.groups = groups_of(kernel, parameters, target, p);
   check_division(kernel, p);

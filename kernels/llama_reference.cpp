@@ -8,9 +8,10 @@
 namespace kernbench::kernels {
 namespace {
 
-// Eight products in a row make bounds of errors useless, as each adds up what it is given. Here
-// errors are estimated as what they are, independent and of either sign: by their variance, to
-// first order. Counted are roundings to f16; those to f32 are 2^-13 of them.
+// With eight consecutive products, bounds of errors are useless, because each product adds up the
+// bounds of its inputs. Here errors are treated as independent and of either sign, and are
+// estimated by their variance, to first order. Only roundings to f16 count; roundings to f32 are
+// 2^-13 of them.
 
 /// Row-major entries, and for each the variance of the kernel's error.
 struct Estimate {
@@ -19,7 +20,7 @@ struct Estimate {
 
 double squared(double x) { return x * x; }
 
-/// Of a rounding of x to f16, uniform in one unit.
+/// The variance of a rounding of x to f16, uniform in one unit.
 double rounding(double x) { return squared(kRoundF16 * std::abs(x) + kTinyF16) / 3; }
 
 Estimate stored_in_f16(Estimate x) {
@@ -142,7 +143,7 @@ class Layer {
     return result;
   }
 
-  /// x times a weight that is split by columns: those of the programs one after the other.
+  /// x times a weight that is split by columns, with the programs' columns one after the other.
   Estimate column_parallel(const Estimate& x, const char* name, const Panels& panels) const {
     Estimate result;
     for (Index program = 0; program < p_.programs(); ++program) {
@@ -154,8 +155,8 @@ class Layer {
   }
 
   /// x times a weight that is split by rows: the sum of the programs' parts, each stored in f16
-  /// after each of its panels. A part goes through log2(N) or N - 1 additions at most, each of
-  /// which rounds a sum of it and others, whose squares are on average the sum of theirs.
+  /// after each of its panels. A part passes through at most log2(N) or N - 1 additions. Each
+  /// rounds a sum whose square is on average the sum of its terms' squares.
   Estimate row_parallel(const Estimate& x, const char* name, const Panels& panels) const {
     const auto programs = static_cast<double>(p_.programs());
     const double additions = p_.ring ? programs - 1 : std::ceil(std::log2(programs));
@@ -207,7 +208,7 @@ class Layer {
   Estimate attention_of_head(const Estimate& q, const Estimate& k, const Estimate& v) const {
     const auto d = q.value.size(), tokens = v.value.size() / d;
     const double scale = 1 / std::sqrt(static_cast<double>(d));
-    std::vector<double> weights, variances;  // P / l; but for the errors of q
+    std::vector<double> weights, variances;  // P / l; variances without the errors of q
     for (std::size_t t = 0; t < tokens; ++t) {
       double score = 0, variance = 0;
       for (std::size_t i = 0; i < d; ++i) {
@@ -273,8 +274,8 @@ Reference reference(const Llama& p, const HostTensors& inputs) {
   Bounded deviations{x.value, {}};
   for (const double variance : x.variance) deviations.error.push_back(std::sqrt(variance));
   Reference result = checked("out", deviations);
-  // Entries share some of their errors, so that their rms is not an average over many; and the
-  // largest of many is beyond 4 deviations.
+  // Entries share some of their errors, so their rms is not an average over many independent ones.
+  // The largest of many errors is beyond 4 standard deviations.
   constexpr double kOfAll = 3, kOfOne = 6;
   result.max_rms_rel *= kOfAll;
   result.max_abs_rel *= kOfOne;

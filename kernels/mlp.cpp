@@ -28,7 +28,7 @@ void run(tl::Context& tl, const Mlp& p, const std::vector<tl::Tensor>& bound) {
     tl.composite(tl::gemm(h, wd).out(out));
     return;
   }
-  // Between the gemms in f32, so that nothing is rounded that the fused form does not round.
+  // f32 between the gemms, so that nothing is rounded which the fused form does not round.
   const auto gate = tl.empty({p.m, p.f}, tl::f32).named("gate");
   const auto up = tl.empty({p.m, p.f}, tl::f32).named("up");
   tl.wait({x});

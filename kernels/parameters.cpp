@@ -14,7 +14,7 @@
 namespace kernbench::kernels {
 namespace {
 
-/// What a text says, if it is an integer of the range; else what is wrong with it.
+/// The value of a text if it is an integer in the range, otherwise what is wrong with it.
 struct Integer {
   Index value = 0;
   std::string_view fault;  // empty: nothing
@@ -26,7 +26,7 @@ Integer parse_integer(const std::string& text, Index min, Index max) {
   const auto [last, error] = std::from_chars(text.data(), end, integer.value);
   const std::size_t first_digit = text.rfind('-', 0) == 0 ? 1 : 0;
   if (last != end || error == std::errc::invalid_argument) {
-    integer.fault = "no integer";
+    integer.fault = "not an integer";
   } else if (text.size() > first_digit + 1 && text[first_digit] == '0') {
     integer.fault = "written with a leading zero";  // as in topologies: it looks octal
   } else if (error != std::errc() || integer.value < min || integer.value > max) {
@@ -57,7 +57,7 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
-/// What may be given.
+/// The allowed values, for messages.
 std::string allowed(const Parameter& parameter) {
   const std::string choices = fmt::format("{}", fmt::join(parameter.choices, ", "));
   if (parameter.list) {
@@ -68,7 +68,7 @@ std::string allowed(const Parameter& parameter) {
   return fmt::format("an integer from {} to {}", parameter.min, parameter.max);
 }
 
-/// The value as it is kept: integers in their shortest form.
+/// The value as it is stored, with integers in their shortest form.
 std::string checked(std::string_view kernel, const Parameter& parameter, const std::string& value) {
   const auto refuse = [&](const std::string& what) {
     const bool odd = std::any_of(value.begin(), value.end(), [](char c) { return c <= ' '; });
@@ -218,7 +218,7 @@ DType Parameters::dtype(std::string_view name) const {
   for (const command::DTypeInfo& info : command::kDTypes) {
     if (info.name == choice(name)) return info.dtype;
   }
-  throw std::logic_error(fmt::format("kernel parameter '{}' is no dtype", name));
+  throw std::logic_error(fmt::format("kernel parameter '{}' is not a dtype", name));
 }
 
 }  // namespace kernbench::kernels

@@ -6,7 +6,8 @@
 namespace kernbench::kernels {
 
 /// x * gamma / sqrt(mean of x^2 + tl::kNormEps) of each row of x [rows, cols], f16, in blocks of
-/// rows: as one MATH composite a block, which may read x itself (R5.5), or as six simple commands.
+/// rows: as one MATH composite per block, which may read x itself (R5.5), or as six simple
+/// commands.
 Kernel rmsnorm();
 
 }  // namespace kernbench::kernels

@@ -5,23 +5,23 @@
 #include <utility>
 
 #include "kernels/kernel.hpp"
+#include "tlm_if/command/rounding.hpp"
 
 namespace kernbench::kernels {
 
-/// The largest number of rows or columns of a matrix that a parameter takes.
+/// The largest number of rows or columns of a matrix that a parameter accepts.
 inline constexpr Index kMaxDim = Index{1} << 24;
 
-/// (rows, cols), alike in files and on the device.
+/// (rows, cols), the same in files and on the device.
 inline TensorSpec matrix(std::string name, Index rows, Index cols, Direction direction) {
   return {std::move(name), {rows, cols}, {rows, cols}, DType::f16, direction};
 }
-/// (size,), alike in files and on the device: an input.
+/// An input of shape (size,), the same in files and on the device.
 inline TensorSpec vector(std::string name, Index size) {
   return {std::move(name), {size}, {size}, DType::f16, Direction::in};
 }
 
-/// How many parts of at most `size` make up `total`; neither is negative, `size` not 0.
-constexpr Index ceil_div(Index total, Index size) { return (total + size - 1) / size; }
+using command::ceil_div;
 
 /// K tiles of all output tiles of a gemm (R5.2).
 inline std::uint64_t gemm_tiles(const tl::Target& target, Index m, Index k, Index n) {

@@ -8,7 +8,8 @@
 namespace kernbench::kernels {
 namespace {
 
-/// Of `size` things, the block of program `program` of `programs`; a count of 0 or less: none.
+/// The block of program `program` of `programs`, out of `size` items; it is empty if the count is 0
+/// or less.
 Shard::Rows block(Index size, Index programs, Index program) {
   const Index each = ceil_div(size, programs);
   const Index begin = program * each;

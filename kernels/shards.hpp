@@ -7,14 +7,15 @@
 
 namespace kernbench::kernels {
 
-// The usual ways to spread a tensor over programs (TensorSpec::shard). Replicated: none of these.
+// The usual ways to distribute a tensor over programs (TensorSpec::shard). A replicated tensor
+// needs none.
 
 using Sharding = std::function<Shard(Index program)>;
 
-/// Rows in blocks of ceil(rows / programs), in the order of the programs; the last ones may hold
-/// fewer, or nothing.
+/// Rows in blocks of ceil(rows / programs), in the order of the programs; the last programs may
+/// hold fewer rows, or none.
 Sharding split_rows(Index rows, Index programs);
-/// Columns likewise.
+/// The same for columns.
 Sharding split_cols(Index rows, Index cols, Index programs);
 /// All `rows` on one program.
 Sharding whole_on(Index rows, Index program);

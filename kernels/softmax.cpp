@@ -34,9 +34,10 @@ void softmax_row(const double* x, std::size_t cols, double* out, double* error) 
   for (std::size_t i = 0; i < cols; ++i) sum += std::exp(x[i] - largest);
   for (std::size_t i = 0; i < cols; ++i) {
     out[i] = std::exp(x[i] - largest) / sum;
-    if (out[i] == 0) continue;  // also of x = -inf
-    // In f32: the difference, whose error is one of the exponent, exp, the sum of cols terms, each
-    // as inexact as its own exponent (on average at most ln(cols)), and the division.
+    if (out[i] == 0) continue;  // also for x = -inf
+    // Roundings to f32: of the difference, whose error is an error of the exponent; of exp; of the
+    // sum of cols terms, each with the error of its own exponent (on average at most ln(cols)); and
+    // of the division.
     const auto n = static_cast<double>(cols);
     const double roundings = (largest - x[i]) + n + std::log(n) + 5;
     error[i] = kRoundF32 * roundings * out[i];

@@ -46,13 +46,14 @@ Index groups_on(const tl::Target& target, Index c, Index p) {
 }
 
 void check_group(std::string_view kernel, Index c, Index p, const tl::Target& target) {
-  const auto fit = [&](const char* name, Index value, const char* what, Index limit) {
+  const auto fit = [&](const char* name, Index value, const char* limit_name, Index limit) {
     if (value <= limit) return;
     throw InputError(
-        fmt::format("{}: {}={} {}={}; give at most that", kernel, name, value, what, limit));
+        fmt::format("{0}: {1}={2} exceeds {3}={4} of the topology; give at most {1}={4}", kernel,
+                    name, value, limit_name, limit));
   };
-  fit("c", c, "cubes are more than a SIP of the topology has, cubes_per_sip", target.cubes_per_sip);
-  fit("p", p, "PEs are more than a cube of the topology has, pes_per_cube", target.pes_per_cube);
+  fit("c", c, "cubes_per_sip", target.cubes_per_sip);
+  fit("p", p, "pes_per_cube", target.pes_per_cube);
 }
 
 std::vector<FlashState> receive_states(tl::Context& tl, const Team& team, const TreeLinks& links,

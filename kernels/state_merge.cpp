@@ -19,7 +19,7 @@ struct Merge {
   bool fused;
 };
 
-/// One state (m, l, O) in TCM, and how a part of the inputs gets there.
+/// One state (m, l, O) in TCM, and the load of a part of the inputs into it.
 struct State {
   tl::Tensor m, l, O;
 };
@@ -54,8 +54,8 @@ struct SplitMerge {
   }
 };
 
-/// A chain: part after part into the first. The next part is loaded while one is merged; with three
-/// slots its load does not wait for the merge that has just been issued.
+/// A chain: part after part is merged into the first. The next part is loaded while one is merged.
+/// With three slots this load does not wait for the merge that has just been issued.
 void run(tl::Context& tl, const Merge& p, const std::vector<tl::Tensor>& bound) {
   const State state{tl.empty({p.rows}, tl::f32).named("m"), tl.empty({p.rows}, tl::f32).named("l"),
                     tl.empty({p.rows, p.d}, tl::f32).named("O")};
@@ -93,9 +93,9 @@ Reference reference(const Merge& p, const HostTensors& inputs) {
   const auto rows = static_cast<std::size_t>(p.rows), d = static_cast<std::size_t>(p.d);
   std::vector<double> merged_m(rows, kMinusInf), merged_l(rows, 0);
   Bounded out = exact(std::vector<double>(rows * d, 0));
-  // A part's weight is a product of exp_diff, one a merge. Each makes a rounding of its own, of the
-  // product and of the sum, and the differences in the exponents add up to largest - m; the
-  // division is one more.
+  // A part's weight is a product of exp_diff, one per merge. Each merge rounds exp_diff, the
+  // product and the sum. The differences in the exponents add up to largest - m. The division is
+  // one more rounding.
   const double roundings = 4 * static_cast<double>(p.parts) + 1;
   for (std::size_t row = 0; row < rows; ++row) {
     for (std::size_t at = row; at < m.size(); at += rows) {

@@ -7,19 +7,25 @@
 
 namespace kernbench {
 
-/// Stages that wait for an engine: by arrival, those of one instant by their service key. Arrivals
-/// come in time order, so a new one passes only those of its own instant.
+/// Inserts into a sorted queue, behind those that are equal. It looks from the back, as most
+/// entries belong there. `before(x, y)`: x comes first.
+template <class T, class Before>
+void insert_from_back(std::vector<T>& queue, const T& entry, Before before) {
+  auto place = queue.end();
+  while (place != queue.begin() && before(entry, *(place - 1))) --place;
+  queue.insert(place, entry);
+}
+
+/// Stages that wait for an engine, ordered by arrival, then by service key. Arrivals come in time
+/// order, so a new stage can pass only stages of the same instant.
 class ArrivalQueue {
  public:
   bool empty() const { return stages_.empty(); }
 
   void push(StageTransaction& stage) {
-    auto place = stages_.end();
-    while (place != stages_.begin() && (*(place - 1))->arrival == stage.arrival &&
-           stage.key < (*(place - 1))->key) {
-      --place;
-    }
-    stages_.insert(place, &stage);
+    insert_from_back(stages_, &stage, [](const auto* x, const auto* y) {
+      return x->arrival == y->arrival && x->key < y->key;
+    });
   }
 
   StageTransaction& pop() {

@@ -6,7 +6,7 @@
 namespace kernbench {
 namespace {
 
-/// An own memory keeps the PE's port to itself: there is nothing to interleave.
+/// A user's own memory has the PE's port to itself, so nothing is interleaved.
 bool interleaved(const arch::TopologyConfig& topology, const MachineOptions& options) {
   return topology.hbm.map == arch::HbmMap::interleaved && !options.memory;
 }
@@ -43,10 +43,10 @@ Cube::Cube(const arch::TopologyConfig& topology, std::uint32_t cube, const Machi
     stack_ = std::make_unique<InterleavedHbm>("hbm", topology, cube, *noc_, options.data,
                                               options.reverse_creation);
   }
+  const arch::PeConfig pe_config = topology.pe_config();
   for (std::uint32_t i = 0; i < pes(); ++i) {
     const std::uint32_t pe = options.reverse_creation ? pes() - 1 - i : i;
-    pes_[pe] =
-        std::make_unique<Pe>(("pe" + std::to_string(pe)).c_str(), topology.pe, first_pe + pe);
+    pes_[pe] = std::make_unique<Pe>(("pe" + std::to_string(pe)).c_str(), pe_config, first_pe + pe);
     if (stack_ != nullptr) {
       pes_[pe]->memory.bind(stack_->port(pe));
     } else {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "model/arch/config_check.hpp"
+#include "model/arrival_queue.hpp"
 #include "tlm_if/response_side.hpp"
 
 namespace kernbench {
@@ -80,7 +81,7 @@ EmbeddedHbm::EmbeddedHbm(const sc_core::sc_module_name& name, const arch::HbmCon
   sensitive << service_event_;
   dont_initialize();
   SC_METHOD(take_annotated);
-  sensitive << arrival_event_;
+  sensitive << annotated_.due_event();
   dont_initialize();
   SC_METHOD(send_responses);
   sensitive << response_event_;
@@ -100,35 +101,20 @@ void EmbeddedHbm::arrive(Port& port, tlm::tlm_generic_payload& payload,
     enqueue(port, payload);
     return;
   }
-  // To the tick, which may be finer than 1 ps: no answer before the request is there.
-  const Annotated request{sc_core::sc_time_stamp() + delay, &port, &payload};
-  const auto place =
-      std::upper_bound(annotated_.begin(), annotated_.end(), request,
-                       [](const Annotated& x, const Annotated& y) { return x.time < y.time; });
-  annotated_.insert(place, request);
-  arrival_event_.notify(delay);  // an earlier notification stays
+  annotated_.push(delay, {&port, &payload});
 }
 
 void EmbeddedHbm::take_annotated() {
   in_turn([this] {
-    const sc_core::sc_time& now = sc_core::sc_time_stamp();
-    while (!annotated_.empty() && annotated_.front().time <= now) {
-      const Annotated due = annotated_.front();
-      annotated_.erase(annotated_.begin());
-      enqueue(*due.port, *due.payload);
-    }
-    if (!annotated_.empty()) arrival_event_.notify(annotated_.front().time - now);
+    annotated_.run_due([this](const Annotated& due) { enqueue(*due.port, *due.payload); });
   });
 }
 
 void EmbeddedHbm::enqueue(Port& port, tlm::tlm_generic_payload& payload) {
-  const std::uint64_t now = time_.now();
-  auto place = requests_.end();
-  while (place != requests_.begin() && (place - 1)->arrival == now &&
-         port.index < (place - 1)->port->index) {
-    --place;
-  }
-  requests_.insert(place, {now, &port, &payload});
+  insert_from_back(requests_, {time_.now(), &port, &payload},
+                   [](const Request& x, const Request& y) {
+                     return x.arrival == y.arrival && x.port->index < y.port->index;
+                   });
   if (!serving_) touch();
 }
 

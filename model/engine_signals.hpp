@@ -9,14 +9,14 @@
 
 namespace kernbench {
 
-/// What an engine or a DMA channel shows of its current stage in a user's own waveform file, under
-/// the names and codes of record::Vcd (R10.3). Plain members: SystemC polls them.
+/// The signals of an engine's or a DMA channel's current stage for a user's own waveform file, with
+/// the names and codes of record::Vcd (R10.3). They are plain members, which SystemC polls.
 struct EngineSignals {
   bool busy = false;
   std::uint64_t cmd = 0;
   std::uint32_t op = 0;
   std::int32_t tile_m = -1, tile_n = -1, tile_k = -1;
-  std::uint64_t seq = 0;  ///< counts stages, so that back-to-back ones are told apart
+  std::uint64_t seq = 0;  ///< counts stages, which separates back-to-back stages
 
   void begin(const StageTransaction& stage);
   void end() { busy = false; }
@@ -32,7 +32,7 @@ struct ChannelSignals : EngineSignals {
   void trace(sc_core::sc_trace_file* file, const std::string& scope) const;
 };
 
-/// PE_IPCQ: the slot that is served. The tile's indices are those of slot, peer and channel.
+/// The slot that PE_IPCQ serves. The tile indices hold slot, peer and channel.
 struct IpcqSignals : EngineSignals {
   std::uint64_t bytes = 0;
 

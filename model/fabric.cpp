@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "model/arrival_queue.hpp"
+
 namespace kernbench {
 
 /// The sockets of one endpoint.
@@ -30,7 +32,7 @@ class Fabric::Endpoint : private ForwardInterface<PacketProtocol>,
     fabric_.enter(index_, packet);
     return tlm::TLM_ACCEPTED;
   }
-  /// END_REQ of a receiver that is a fabric: what it does with the packet concerns it alone.
+  /// END_REQ from a receiver that is itself a fabric; this fabric ignores it.
   tlm::tlm_sync_enum nb_transport_bw(Packet&, tlm::tlm_phase&, sc_core::sc_time&) override {
     return tlm::TLM_ACCEPTED;
   }
@@ -99,20 +101,17 @@ void Fabric::enter(std::uint32_t endpoint, Packet& packet) {
 void Fabric::arrive(std::uint32_t link, Packet& packet) {
   packet.arrival = time_.now();
   statistics_[link].bytes_in += packet.bytes;
-  std::vector<Packet*>& queue = links_[link].queue;
   // Arrivals come in time order, so a new one passes only those of its own instant.
-  auto place = queue.end();
-  while (place != queue.begin() && (*(place - 1))->arrival == packet.arrival &&
-         packet.key < (*(place - 1))->key) {
-    --place;
-  }
-  queue.insert(place, &packet);
+  insert_from_back(links_[link].queue, &packet, [](const Packet* x, const Packet* y) {
+    return x->arrival == y->arrival && x->key < y->key;
+  });
   note_queued(link);
   links_[link].queued_bytes += packet.bytes;
   make_ready(link);
 }
 
-// Before the queue changes. What it holds within an instant only has not waited.
+// Called before the queue changes. Packets that are in the queue only within one instant have not
+// waited.
 void Fabric::note_queued(std::uint32_t link) {
   Link& l = links_[link];
   if (l.queue_changed_ps == time_.now()) return;
@@ -129,9 +128,9 @@ void Fabric::make_ready(std::uint32_t link) {
   touch();
 }
 
-// A packet that starts on a link without latency arrives at the next one in the same instant. By
-// key, it does so before a packet of higher key starts there: order of arrival and key holds
-// whatever the order of the links.
+// A packet that starts on a link without latency arrives at the next link in the same instant.
+// Links are served by key, so it arrives before a packet of higher key starts there. So packets are
+// served by arrival and key, whatever the order of the links.
 void Fabric::settle() {
   const auto key = [this](std::uint32_t link) { return links_[link].queue.front()->key; };
   while (!ready_.empty()) {

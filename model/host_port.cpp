@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "model/arch/limits.hpp"
+#include "tlm_if/command/check.hpp"
 #include "tlm_if/command/error.hpp"
 #include "tlm_if/command/little_endian.hpp"
 
@@ -19,16 +20,12 @@ constexpr std::uint32_t kMinRingBytes = 128;  // room for a table entry
 constexpr std::uint32_t kMaxRingBytes = KB_HOST_WINDOW_BYTES - KB_HOST_RING;
 constexpr std::uint64_t kMaxAccessNs = 1'000'000'000;
 constexpr std::size_t kMaxOpenRegions = 64;
-constexpr std::uint64_t kWordBytes = 4;
-// Of a SET_HANDLE record: framing and index precede the entry.
+// In a SET_HANDLE record framing and index precede the entry.
 constexpr std::size_t kEntryOffset = command::kFramingBytes + 4;
 constexpr std::uint64_t kPsPerNs = 1000;
-// More than a host reads of the registers at one instant for good reason.
+// More register reads at one instant than a host can have reason for.
 constexpr std::uint32_t kMaxPolls = 1'000'000;
 
-static_assert(command::kMaxHandleTableEntries * KB_HOST_TABLE_STRIDE <=
-              KB_HOST_RING - KB_HOST_TABLE);
-static_assert(KB_HOST_TABLE_ENTRY_BYTES == command::kHandleEntryBytes);
 static_assert(KB_HOST_ERROR_NONE == static_cast<unsigned>(Fault::none) &&
               KB_HOST_ERROR_BAD_SIZE == static_cast<unsigned>(Fault::bad_size) &&
               KB_HOST_ERROR_BAD_KIND == static_cast<unsigned>(Fault::bad_kind) &&
@@ -41,6 +38,11 @@ static_assert(KB_HOST_ERROR_NONE == static_cast<unsigned>(Fault::none) &&
               KB_HOST_ERROR_BAD_TEXT == static_cast<unsigned>(Fault::bad_text) &&
               KB_HOST_ERROR_BAD_RANGE == static_cast<unsigned>(Fault::bad_range) &&
               KB_HOST_ERROR_REFUSED == static_cast<unsigned>(Fault::refused));
+
+/// The first word of a record.
+std::uint32_t framing_of(const std::uint8_t* record) {
+  return command::LittleEndianReader(record, command::kFramingBytes).get<std::uint32_t>();
+}
 
 HostPortConfig checked(const sc_core::sc_module_name& name, const HostPortConfig& config) {
   const auto* const port = static_cast<const char*>(name);
@@ -60,22 +62,6 @@ HostPortConfig checked(const sc_core::sc_module_name& name, const HostPortConfig
   return config;
 }
 
-/// [address, address + length) lies in [base, base + size).
-bool lies_in(std::uint64_t address, std::uint64_t length, std::uint64_t base, std::uint64_t size) {
-  return address >= base && length <= size && address - base <= size - length;
-}
-
-std::uint32_t word_of(const std::uint8_t* bytes) {
-  return command::LittleEndianReader(bytes, kWordBytes).get<std::uint32_t>();
-}
-
-std::uint8_t byte_of(std::uint32_t word, std::uint64_t index) {
-  return static_cast<std::uint8_t>(word >> 8 * index);
-}
-
-std::uint32_t low(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
-std::uint32_t high(std::uint64_t value) { return static_cast<std::uint32_t>(value >> 32); }
-
 }  // namespace
 
 HostPort::HostPort(const sc_core::sc_module_name& name, Pe& pe, const HostPortConfig& config)
@@ -86,10 +72,8 @@ HostPort::HostPort(const sc_core::sc_module_name& name, Pe& pe, const HostPortCo
       ipcq_(pe.ipcq),
       config_(checked(name, config)),
       limits_(arch::limits_of(pe.config(), pe.index())),
-      pe_index_(pe.index()),
+      registers_(*this, limits_, pe.index(), config_.ring_bytes, config_.table_entries),
       access_time_(TimeBase().to_sc_time(arch::ExactScale(config.access_ns).rounded(kPsPerNs))),
-      ring_(config.ring_bytes),
-      table_(std::size_t{config.table_entries} * command::kHandleEntryBytes),
       decoder_(config.table_entries) {
   KERNBENCH_HAS_PROCESS(HostPort);
   SC_METHOD(drive_interrupt);
@@ -102,27 +86,29 @@ HostPort::HostPort(const sc_core::sc_module_name& name, Pe& pe, const HostPortCo
   pe.set_fault_handler([this](const PeFault& fault) { return take_fault(fault); });
 }
 
-// sc_out must be bound; a host that polls, or waits for a time, has nothing to bind.
+// sc_out must be bound, but a host that polls, or waits for a time, has nothing to bind.
 void HostPort::before_end_of_elaboration() {
   if (interrupt.bind_count() != 0) return;
   unbound_ = std::make_unique<sc_core::sc_signal<bool>>("unbound");
   interrupt.bind(*unbound_);
 }
 
-// A PE that is bound to no network has no other to name, whatever pe.pes says.
+// A PE that is not bound to a network cannot name other PEs, whatever pe.pes is.
 void HostPort::end_of_elaboration() {
   if (!ipcq_.connected()) limits_.pes = 1;
 }
 
-// An access takes effect when the host's own delay has passed: the doorbell's time is the launch's.
+// An access takes effect when the host's own delay has passed, so the launch begins at the time of
+// the doorbell.
 void HostPort::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
   if (delay != sc_core::SC_ZERO_TIME) sc_core::wait(delay);
   watch_polling(payload);
-  payload.set_response_status(access(payload));
+  payload.set_response_status(registers_.access(payload));
+  update_interrupt();
   delay = access_time_;
 }
 
-// What the host writes into the ring, and what it starts, is no poll however often.
+// Writes to the ring and doorbells do not count as polling, however many there are.
 void HostPort::watch_polling(const tlm::tlm_generic_payload& payload) {
   const std::uint64_t address = payload.get_address();
   const bool starts =
@@ -142,66 +128,8 @@ void HostPort::watch_polling(const tlm::tlm_generic_payload& payload) {
           .c_str());
 }
 
-// Whether it is taken is known before anything changes.
-tlm::tlm_response_status HostPort::access(const tlm::tlm_generic_payload& payload) {
-  const std::uint64_t length = payload.get_data_length();
-  if (payload.get_byte_enable_ptr() != nullptr) return tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE;
-  if (length == 0 || payload.get_streaming_width() < length) return tlm::TLM_BURST_ERROR_RESPONSE;
-  return is_in_ring(payload.get_address(), length) ? access_ring(payload) : access_words(payload);
-}
-
-tlm::tlm_response_status HostPort::access_ring(const tlm::tlm_generic_payload& payload) {
-  std::uint8_t* const bytes = ring_.data() + (payload.get_address() - KB_HOST_RING);
-  if (payload.is_read()) std::copy_n(bytes, payload.get_data_length(), payload.get_data_ptr());
-  if (payload.is_write()) std::copy_n(payload.get_data_ptr(), payload.get_data_length(), bytes);
-  return tlm::TLM_OK_RESPONSE;
-}
-
-tlm::tlm_response_status HostPort::access_words(const tlm::tlm_generic_payload& payload) {
-  const std::uint64_t address = payload.get_address();
-  const std::uint64_t length = payload.get_data_length();
-  if (!lies_in(address, length, 0, KB_HOST_RING)) return tlm::TLM_ADDRESS_ERROR_RESPONSE;
-  bool allowed = true;
-  for (std::uint64_t word = address - address % kWordBytes; word < address + length;
-       word += kWordBytes) {
-    const std::optional<Access> access = word_access(word);
-    if (!access) return tlm::TLM_ADDRESS_ERROR_RESPONSE;
-    allowed = allowed && !(payload.is_read() && *access == Access::write_only) &&
-              !(payload.is_write() && *access == Access::read_only);
-  }
-  if ((length != kWordBytes && length != 2 * kWordBytes) || address % length != 0) {
-    return tlm::TLM_BURST_ERROR_RESPONSE;
-  }
-  if (!allowed) return tlm::TLM_COMMAND_ERROR_RESPONSE;
-  std::uint8_t* const data = payload.get_data_ptr();
-  for (std::uint64_t at = 0; at < length; at += kWordBytes) {
-    if (payload.is_write()) write_register(address + at, word_of(data + at));
-    if (!payload.is_read()) continue;
-    const std::uint32_t word = read_word(address + at);
-    for (std::uint64_t i = 0; i < kWordBytes; ++i) data[at + i] = byte_of(word, i);
-  }
-  return tlm::TLM_OK_RESPONSE;
-}
-
 unsigned int HostPort::transport_dbg(tlm::tlm_generic_payload& payload) {
-  std::uint8_t* const data = payload.get_data_ptr();
-  const std::uint64_t length =
-      payload.get_command() == tlm::TLM_IGNORE_COMMAND ? 0 : payload.get_data_length();
-  std::uint64_t done = 0;
-  for (; done < length; ++done) {
-    const std::uint64_t address = payload.get_address() + done;
-    if (address < done) break;
-    if (is_in_ring(address, 1)) {
-      std::uint8_t& byte = ring_[static_cast<std::size_t>(address - KB_HOST_RING)];
-      if (payload.is_read()) data[done] = byte;
-      if (payload.is_write()) byte = data[done];
-    } else if (payload.is_read() && word_access(address - address % kWordBytes)) {
-      data[done] = byte_of(read_word(address - address % kWordBytes), address % kWordBytes);
-    } else {
-      break;
-    }
-  }
-  return static_cast<unsigned int>(done);
+  return static_cast<unsigned int>(registers_.debug_access(payload));
 }
 
 bool HostPort::get_direct_mem_ptr(tlm::tlm_generic_payload&, tlm::tlm_dmi& dmi) {
@@ -209,164 +137,17 @@ bool HostPort::get_direct_mem_ptr(tlm::tlm_generic_payload&, tlm::tlm_dmi& dmi) 
   return false;
 }
 
-bool HostPort::is_in_ring(std::uint64_t address, std::uint64_t length) const {
-  return lies_in(address, length, KB_HOST_RING, config_.ring_bytes);
-}
-
-std::optional<HostPort::Access> HostPort::word_access(std::uint64_t address) const {
-  switch (address) {
-    case KB_HOST_ID:
-    case KB_HOST_VERSION:
-    case KB_HOST_CAPABILITIES:
-    case KB_HOST_PE_INDEX:
-    case KB_HOST_RING_BYTES:
-    case KB_HOST_TABLE_ENTRIES:
-    case KB_HOST_PES:
-    case KB_HOST_IPCQ_CHANNELS:
-    case KB_HOST_HBM_BYTES_LO:
-    case KB_HOST_HBM_BYTES_HI:
-    case KB_HOST_SCRATCH_BASE_LO:
-    case KB_HOST_SCRATCH_BASE_HI:
-    case KB_HOST_SCRATCH_BYTES_LO:
-    case KB_HOST_SCRATCH_BYTES_HI:
-    case KB_HOST_STATUS:
-    case KB_HOST_RING_HEAD:
-    case KB_HOST_RING_TAIL:
-    case KB_HOST_PROGRAMS_DONE:
-    case KB_HOST_ERROR_CODE:
-    case KB_HOST_ERROR_OFFSET_LO:
-    case KB_HOST_ERROR_OFFSET_HI:
-    case KB_HOST_ERROR_INFO:
-    case KB_HOST_ERROR_ADDRESS_LO:
-    case KB_HOST_ERROR_ADDRESS_HI:
-      return Access::read_only;
-    case KB_HOST_CONTROL:
-    case KB_HOST_DOORBELL:
-      return Access::write_only;
-    case KB_HOST_IRQ_STATUS:
-    case KB_HOST_IRQ_MASK:
-    case KB_HOST_SPACE_THRESHOLD:
-      return Access::read_write;
-    default:
-      break;
-  }
-  const std::uint64_t table_bytes = std::uint64_t{config_.table_entries} * KB_HOST_TABLE_STRIDE;
-  if (lies_in(address, kWordBytes, KB_HOST_TABLE, table_bytes)) return Access::read_only;
-  return {};
-}
-
-std::uint32_t HostPort::read_word(std::uint64_t address) const {
-  if (address < KB_HOST_TABLE) return read_register(address);
-  const std::uint64_t entry = (address - KB_HOST_TABLE) / KB_HOST_TABLE_STRIDE;
-  const std::uint64_t offset = address % KB_HOST_TABLE_STRIDE;
-  if (offset >= command::kHandleEntryBytes) return 0;
-  return word_of(table_.data() + entry * command::kHandleEntryBytes + offset);
-}
-
-std::uint32_t HostPort::read_register(std::uint64_t offset) const {
-  switch (offset) {
-    case KB_HOST_ID:
-      return KB_HOST_ID_VALUE;
-    case KB_HOST_VERSION:
-      return KB_HOST_VERSION_VALUE;
-    case KB_HOST_CAPABILITIES:
-      return KB_HOST_CAP_COMPOSITE | KB_HOST_CAP_SIMPLE | (limits_.pes > 1 ? KB_HOST_CAP_IPCQ : 0) |
-             (limits_.math_head_from_hbm ? KB_HOST_CAP_HBM_HEAD : 0);
-    case KB_HOST_PE_INDEX:
-      return pe_index_;
-    case KB_HOST_RING_BYTES:
-      return config_.ring_bytes;
-    case KB_HOST_TABLE_ENTRIES:
-      return config_.table_entries;
-    case KB_HOST_PES:
-      return limits_.pes;
-    case KB_HOST_IPCQ_CHANNELS:
-      return limits_.ipcq_channels;
-    case KB_HOST_HBM_BYTES_LO:
-      return low(limits_.hbm_bytes);
-    case KB_HOST_HBM_BYTES_HI:
-      return high(limits_.hbm_bytes);
-    case KB_HOST_SCRATCH_BASE_LO:
-      return low(limits_.scratch.begin);
-    case KB_HOST_SCRATCH_BASE_HI:
-      return high(limits_.scratch.begin);
-    case KB_HOST_SCRATCH_BYTES_LO:
-      return low(limits_.scratch.end - limits_.scratch.begin);
-    case KB_HOST_SCRATCH_BYTES_HI:
-      return high(limits_.scratch.end - limits_.scratch.begin);
-    case KB_HOST_STATUS:
-      return status();
-    case KB_HOST_IRQ_STATUS:
-      return irq_status_;
-    case KB_HOST_IRQ_MASK:
-      return irq_mask_;
-    case KB_HOST_RING_HEAD:
-      return low(head_);
-    case KB_HOST_RING_TAIL:
-      return low(published_);
-    case KB_HOST_SPACE_THRESHOLD:
-      return space_threshold_;
-    case KB_HOST_PROGRAMS_DONE:
-      return programs_done_;
-    case KB_HOST_ERROR_CODE:
-      return error_.code;
-    case KB_HOST_ERROR_OFFSET_LO:
-      return low(error_.offset);
-    case KB_HOST_ERROR_OFFSET_HI:
-      return high(error_.offset);
-    case KB_HOST_ERROR_INFO:
-      return error_.info;
-    case KB_HOST_ERROR_ADDRESS_LO:
-      return low(error_.address);
-    case KB_HOST_ERROR_ADDRESS_HI:
-      return high(error_.address);
-    default:
-      return 0;  // write-only
-  }
-}
-
-void HostPort::write_register(std::uint64_t offset, std::uint32_t value) {
-  switch (offset) {
-    case KB_HOST_CONTROL:
-      if ((value & KB_HOST_CONTROL_RESET) != 0) reset();
-      break;
-    case KB_HOST_IRQ_STATUS:
-      irq_status_ &= ~value;
-      break;
-    case KB_HOST_IRQ_MASK:
-      irq_mask_ = value & KB_HOST_IRQ_ALL;
-      break;
-    case KB_HOST_DOORBELL:
-      publish(value);
-      break;
-    case KB_HOST_SPACE_THRESHOLD:
-      space_threshold_ = std::min(value, config_.ring_bytes);
-      space_armed_ = true;
-      touch();
-      break;
-    default:
-      break;
-  }
-  update_interrupt();
-}
-
-// Bytes that are published are a program to be run, from the doorbell on.
+// Published bytes are a program to be run, from the doorbell on.
 std::uint32_t HostPort::status() const {
-  const bool running = launched_ || (!halted() && published_ != head_);
+  const bool unfinished = registers_.published() != registers_.head();
+  const bool running = launched_ || (!registers_.halted() && unfinished);
   return (running ? KB_HOST_STATUS_RUNNING : 0) | (waiting_ ? KB_HOST_STATUS_WAITING : 0) |
-         (halted() ? KB_HOST_STATUS_HALTED : 0) | (cut_ ? KB_HOST_STATUS_DRAINING : 0);
+         (registers_.halted() ? KB_HOST_STATUS_HALTED : 0) | (cut_ ? KB_HOST_STATUS_DRAINING : 0);
 }
 
-// The host goes on at once with all registers as at the start. The kernel's thread stops, and the
-// stream begins anew, when the instant settles.
+// The host continues at once with all registers as at the start. When the instant settles, the
+// kernel's thread stops and the stream begins again.
 void HostPort::reset() {
-  std::fill(table_.begin(), table_.end(), std::uint8_t{0});
-  published_ = head_ = 0;
-  irq_status_ = irq_mask_ = 0;
-  space_threshold_ = 0;
-  space_armed_ = false;
-  programs_done_ = 0;
-  error_ = {};
   pe_fault_.reset();
   incoming_.clear();
   waiting_ = false;
@@ -375,25 +156,20 @@ void HostPort::reset() {
   touch();
 }
 
-// The bytes are the PE's from now on: what the host writes over them later has no effect.
+// The bytes belong to the PE from now on; overwriting them later has no effect.
 void HostPort::publish(std::uint32_t tail) {
-  if (halted()) return;
-  const std::uint32_t count = tail - low(published_);
-  if (count > free_bytes()) {
-    error_ = {KB_HOST_ERROR_DOORBELL, published_, tail,
-              fmt::format("doorbell {:#x} publishes {} bytes after the tail {:#x}; {} are free",
-                          tail, count, low(published_), free_bytes()),
-              0};
-    irq_status_ |= KB_HOST_IRQ_ERROR;
+  if (registers_.halted()) return;
+  const std::uint32_t published = static_cast<std::uint32_t>(registers_.published());
+  const std::uint32_t count = tail - published;
+  if (count > registers_.free_bytes()) {
+    registers_.halt({KB_HOST_ERROR_DOORBELL, registers_.published(), tail,
+                     fmt::format("doorbell {:#x} publishes {} bytes after the tail {:#x}; {} are "
+                                 "free",
+                                 tail, count, published, registers_.free_bytes()),
+                     0});
   } else {
-    const std::size_t begin = low(published_) & (config_.ring_bytes - 1);
-    const std::size_t first = std::min<std::size_t>(count, config_.ring_bytes - begin);
-    const auto ring_begin = ring_.begin();
-    incoming_.insert(incoming_.end(), ring_begin + static_cast<std::ptrdiff_t>(begin),
-                     ring_begin + static_cast<std::ptrdiff_t>(begin + first));
-    incoming_.insert(incoming_.end(), ring_begin,
-                     ring_begin + static_cast<std::ptrdiff_t>(count - first));
-    published_ += count;
+    const std::vector<std::uint8_t> bytes = registers_.take_from_ring(count);
+    incoming_.insert(incoming_.end(), bytes.begin(), bytes.end());
   }
   touch();
 }
@@ -445,7 +221,7 @@ void HostPort::take_record(command::CommandSink& sink, std::size_t size) {
     while (!issued_.empty() && issued_.front().command < cpu_.first_outstanding()) {
       issued_.pop_front();
     }
-    issued_.push_back({cpu_.totals().commands, consumed_, word_of(record)});
+    issued_.push_back({cpu_.totals().commands, consumed_, framing_of(record)});
   }
   ended_ = std::holds_alternative<command::EndOfProgram>(result);
   position_ += size;
@@ -454,8 +230,9 @@ void HostPort::take_record(command::CommandSink& sink, std::size_t size) {
   if (step != nullptr) perform(*step, sink);
 }
 
-// R4.9, for whatever program the records come from. A name of a region beyond those that PE_CPU has
-// room for is taken without statistics: names are of all programs, and a driver runs for long.
+// R4.9, whatever program the records come from. If PE_CPU has no room for another region name, the
+// region is accepted without statistics, because names count over all programs and a driver runs
+// for a long time.
 void HostPort::accept(const command::ProgramStep& step, command::CommandSink& sink) {
   command::check_step(step, limits_);
   if (const auto* begin = std::get_if<command::BeginRegionStep>(&step)) {
@@ -485,22 +262,23 @@ void HostPort::perform(command::ProgramStep& step, command::CommandSink& sink) {
 }
 
 void HostPort::fail(std::uint32_t code, std::size_t offset, std::string reason) {
-  fault_ = {code, consumed_ + offset, word_of(stream_.data() + position_), std::move(reason), 0};
+  fault_ = {code, consumed_ + offset, framing_of(stream_.data() + position_), std::move(reason), 0};
   touch();
 }
 
-// The earliest command's if there are several at one instant, in whatever order they are found. Of
-// a program that reset has cut nobody wants to know.
+// If several faults are found at one instant, in any order, the earliest command's is kept. Faults
+// of a program that reset has cut are ignored.
 bool HostPort::take_fault(const PeFault& fault) {
   const auto record = std::find_if(issued_.begin(), issued_.end(), [&](const Issued& issued) {
     return issued.command == fault.command;
   });
-  if (record == issued_.end()) return false;  // of a launch of somebody else
+  if (record == issued_.end()) return false;  // somebody else's launch
   if (cut_) return true;
-  Error error{KB_HOST_ERROR_MEMORY, record->offset, record->framing, fault.reason, fault.address};
+  HostError error{KB_HOST_ERROR_MEMORY, record->offset, record->framing, fault.reason,
+                  fault.address};
   if (fault.kind == PeFault::Kind::address) error.code = KB_HOST_ERROR_ADDRESS;
   if (fault.kind == PeFault::Kind::message_size) error.code = KB_HOST_ERROR_MESSAGE_SIZE;
-  const auto key = [](const Error& of) {
+  const auto key = [](const HostError& of) {
     return std::tie(of.offset, of.address, of.code, of.reason);
   };
   if (!pe_fault_ || key(error) < key(*pe_fault_)) pe_fault_ = std::move(error);
@@ -508,8 +286,8 @@ bool HostPort::take_fault(const PeFault& fault) {
   return true;
 }
 
-// So registers, and what the kernel's thread finds in the stream, depend neither on the order of
-// the processes of an instant nor on who was first.
+// So registers, and the stream that the kernel's thread sees, do not depend on the order of the
+// processes of an instant.
 void HostPort::settle() {
   if (reset_pending_) {
     reset_pending_ = false;
@@ -520,25 +298,21 @@ void HostPort::settle() {
     new_entries_.clear();
     fault_ = {};
   }
-  head_ = consumed_;
-  for (const auto& [index, bytes] : new_entries_) {
-    std::copy(bytes.begin(), bytes.end(),
-              table_.begin() + std::ptrdiff_t{index} * std::ptrdiff_t{KB_HOST_TABLE_ENTRY_BYTES});
-  }
+  registers_.set_head(consumed_);
+  for (const auto& [index, bytes] : new_entries_) registers_.set_table_entry(index, bytes.data());
   new_entries_.clear();
-  // A command's fault is of a record before that which is wrong itself.
-  if ((pe_fault_ || fault_.code != KB_HOST_ERROR_NONE) && !halted()) {
-    error_ = pe_fault_ ? *pe_fault_ : fault_;
-    irq_status_ |= KB_HOST_IRQ_ERROR;
+  // If both exist, the command's fault counts, because its record comes before the invalid record.
+  if ((pe_fault_ || fault_.code != KB_HOST_ERROR_NONE) && !registers_.halted()) {
+    registers_.halt(pe_fault_ ? *pe_fault_ : fault_);
   }
   const bool more = !incoming_.empty();
-  if (position_ > stream_.size() / 2) {  // seldom: each byte moves at most once or twice
+  if (position_ > stream_.size() / 2) {  // this is rare, so each byte moves at most once or twice
     stream_.erase(stream_.begin(), stream_.begin() + static_cast<std::ptrdiff_t>(position_));
     position_ = 0;
   }
   stream_.insert(stream_.end(), incoming_.begin(), incoming_.end());
   incoming_.clear();
-  stop_ = halted() || cut_;
+  stop_ = registers_.halted() || cut_;
   if (!launched_ && !stop_ && position_ < stream_.size()) {
     launched_ = true;
     ended_ = returned_ = false;
@@ -547,38 +321,27 @@ void HostPort::settle() {
     cpu_.host_ready();
   }
   waiting_ = launched_ && !stop_ && !more && cpu_.waits_for_host();
-  raise_space();
+  registers_.raise_space();
   update_interrupt();
 }
 
-// Within PE_CPU's settling.
+// Called while PE_CPU settles.
 void HostPort::launch_done() {
   if (!launched_ || !returned_) return;  // a launch of somebody else
   launched_ = false;
-  if (ended_ && !cut_ && !pe_fault_) {
-    ++programs_done_;
-    irq_status_ |= KB_HOST_IRQ_DONE;
-  }
+  if (ended_ && !cut_ && !pe_fault_) registers_.count_program();
   cut_ = false;
   touch();
 }
 
-// Once each time that the free bytes come to the threshold, or that it is written.
-void HostPort::raise_space() {
-  if (space_threshold_ == 0) return;
-  const bool is_free = free_bytes() >= space_threshold_;
-  if (is_free && space_armed_) irq_status_ |= KB_HOST_IRQ_SPACE;
-  space_armed_ = !is_free;
-}
-
 void HostPort::update_interrupt() {
-  const bool level = (irq_status_ & irq_mask_) != 0;
+  const bool level = registers_.interrupt_pending();
   if (level == level_) return;
   level_ = level;
   interrupt_event_.notify();
 }
 
-// The signal's one writer, whoever calls; the signal changes in the delta after.
+// The only writer of the signal, which changes in the next delta cycle.
 void HostPort::drive_interrupt() { interrupt.write(level_); }
 
 }  // namespace kernbench

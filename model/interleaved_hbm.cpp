@@ -21,7 +21,7 @@ arch::HbmConfig channel_of_stack(const arch::HbmConfig& stack) {
 
 }  // namespace
 
-/// A transaction under way: its request, then its response.
+/// A transaction in flight: its request, then its response.
 struct InterleavedHbm::MemoryPacket : Packet {
   tlm::tlm_generic_payload* payload = nullptr;
   std::uint32_t pe = 0;  ///< its number in the design
@@ -29,9 +29,9 @@ struct InterleavedHbm::MemoryPacket : Packet {
 
 /// Between the NoC and a channel.
 ///
-/// One link leads to a channel: its requests come one at a time. Whether one comes before or after
-/// the channel has accepted another, at one instant, makes no difference: the channel decides when
-/// all has settled.
+/// One link leads to a channel, so requests come one at a time. Within one instant it does not
+/// matter whether a request comes before or after the channel has accepted another: the channel
+/// decides when everything has settled.
 class InterleavedHbm::ChannelNiu : public sc_core::sc_module,
                                    private tlm::tlm_bw_transport_if<>,
                                    private ForwardInterface<PacketProtocol>,
@@ -86,7 +86,7 @@ class InterleavedHbm::ChannelNiu : public sc_core::sc_module,
     send_forward(packet_out_, packet, tlm::BEGIN_REQ);
   }
 
-  /// END_REQ of a response, for which nobody waits.
+  /// END_REQ of a response; nothing waits for it.
   tlm::tlm_sync_enum nb_transport_bw(Packet&, tlm::tlm_phase&, sc_core::sc_time&) override {
     return tlm::TLM_ACCEPTED;
   }
@@ -96,13 +96,13 @@ class InterleavedHbm::ChannelNiu : public sc_core::sc_module,
   InitiatorSocket<PacketProtocol> packet_out_{"packet_out"};
   TargetSocket<PacketProtocol> packet_in_{"packet_in"};
   std::vector<MemoryPacket*> requests_;  // by arrival; the first is at the channel
-  std::vector<MemoryPacket*> served_;    // sent to the channel and not answered
+  std::vector<MemoryPacket*> served_;    // sent to the channel but not answered
 };
 
 /// Between the memory socket of a PE and the NoC.
 ///
-/// One link leads into a PE: its responses come one at a time. The PE's requests come one at a time
-/// as well. So there is nothing to decide, and no settling.
+/// One link leads into a PE, so its responses come one at a time. The PE's requests also come one
+/// at a time. So there is nothing to decide and no settling.
 class InterleavedHbm::PeNiu : public sc_core::sc_module,
                               private ForwardInterface<PacketProtocol>,
                               private BackwardInterface<PacketProtocol> {
@@ -125,8 +125,6 @@ class InterleavedHbm::PeNiu : public sc_core::sc_module,
     packet_out_.bind(noc.in(endpoint));
     noc.out(endpoint).bind(packet_in_);
   }
-
-  bool idle() const { return free_.size() == packets_.size(); }
 
  private:
   tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
@@ -238,7 +236,7 @@ InterleavedHbm::InterleavedHbm(const sc_core::sc_module_name& name,
     : sc_module(name),
       interleave_bytes_(topology.hbm.interleave_bytes),
       flit_bytes_(topology.noc.bytes_per_cycle) {
-  arch::check_config(sc_module::name(), topology.hbm);
+  arch::check_config(sc_module::name(), topology);
   const arch::CubeEndpoints endpoints{topology.pes_per_cube, topology.hbm.channels};
   const arch::HbmConfig channel = channel_of_stack(topology.hbm);
   const auto numbered = [](const char* what, std::uint32_t index) {
@@ -283,10 +281,6 @@ InterleavedHbm::~InterleavedHbm() = default;
 
 tlm::tlm_target_socket<32>& InterleavedHbm::port(std::uint32_t pe) {
   return port_monitors_.empty() ? pe_nius_.at(pe)->memory : port_monitors_.at(pe)->upstream;
-}
-
-bool InterleavedHbm::idle() const {
-  return std::all_of(pe_nius_.begin(), pe_nius_.end(), [](const auto& niu) { return niu->idle(); });
 }
 
 std::uint64_t InterleavedHbm::request_bytes(const tlm::tlm_generic_payload& payload) const {

@@ -16,9 +16,9 @@ Machine::Machine(const arch::TopologyConfig& topology, const MachineOptions& opt
   }
   const std::uint32_t sips = topology.sips, cubes = topology.cubes_per_sip;
   if (sips > 1) {
-    sip_ring_ = std::make_unique<Fabric>(
-        "sip_ring", arch::Network::ring(topology.sip_link, sips, "s", false),
-        arch::NetworkOrder(topology).sip_ring(),
+    sip_link_ = std::make_unique<Fabric>(
+        "sip_link", arch::Network::ring(topology.sip_link, sips, "s", false),
+        arch::NetworkOrder(topology).sip_link(),
         [pes = cubes * topology.pes_per_cube](const Packet& packet) { return packet.index / pes; });
   }
   sips_.resize(sips);
@@ -26,10 +26,10 @@ Machine::Machine(const arch::TopologyConfig& topology, const MachineOptions& opt
     const std::uint32_t index = options.reverse_creation ? sips - 1 - i : i;
     sips_[index] =
         std::make_unique<Sip>(("sip" + std::to_string(index)).c_str(), topology, index, options);
-    if (sip_ring_ == nullptr) continue;
+    if (sip_link_ == nullptr) continue;
     Sip& sip = *sips_[index];
-    sip.d2d().out(sip.sip_endpoint()).bind(sip_ring_->in(index));
-    sip_ring_->out(index).bind(sip.d2d().in(sip.sip_endpoint()));
+    sip.d2d().out(sip.sip_endpoint()).bind(sip_link_->in(index));
+    sip_link_->out(index).bind(sip.d2d().in(sip.sip_endpoint()));
   }
   for (std::uint32_t i = 0; i < sips; ++i) {
     const std::string name = "sip" + std::to_string(i);
@@ -38,7 +38,7 @@ Machine::Machine(const arch::TopologyConfig& topology, const MachineOptions& opt
     }
     fabrics_.emplace_back(name + ".d2d.", &sips_[i]->d2d());
   }
-  if (sip_ring_ != nullptr) fabrics_.emplace_back("sip_ring.", sip_ring_.get());
+  if (sip_link_ != nullptr) fabrics_.emplace_back("sip_link.", sip_link_.get());
 }
 
 void Machine::add(const std::string& prefix, Cube& cube) {

@@ -11,12 +11,13 @@
 
 namespace kernbench {
 
-/// All that a topology describes: SIPs on a ring of links, cubes in them, PEs in those. Its modules
-/// are children of the module under construction: those of a single cube directly, else `sipS` and
-/// `sip_ring`.
+/// All that a topology describes: SIPs (systems in package) on a ring of links, cubes in SIPs, PEs
+/// in cubes. Not an sc_module: its modules are children of the module under construction. For a
+/// single cube these are the cube's modules, otherwise `sipS` and `sip_link`.
 class Machine {
  public:
-  /// Throws InputError if a field of `topology` is outside the range of its key.
+  /// Throws InputError if a field of `topology` is outside the range of its key, or keys do not fit
+  /// each other.
   Machine(const arch::TopologyConfig& topology, const MachineOptions& options);
 
   /// By number in the design: (sip * cubes_per_sip + cube) * pes_per_cube + pe.
@@ -24,9 +25,9 @@ class Machine {
   Pe& pe(std::uint32_t number) const { return *pes_[number]; }
   /// What each link has carried, named after its network: `sip0.cube1.noc.n0_n1`.
   std::vector<LinkStatistics> links() const;
-  /// What each embedded memory has served, named alike: `hbm`, `sip0.cube1.hbm.channel3`.
+  /// What each embedded memory has served, with names like `hbm` and `sip0.cube1.hbm.channel3`.
   std::vector<std::pair<std::string, MemoryTotals>> memories() const;
-  /// No packet is under way.
+  /// No packet is in flight.
   bool links_idle() const;
 
  private:
@@ -34,10 +35,10 @@ class Machine {
 
   std::unique_ptr<Cube> only_cube_;
   std::vector<std::unique_ptr<Sip>> sips_;
-  std::unique_ptr<Fabric> sip_ring_;
+  std::unique_ptr<Fabric> sip_link_;
   std::vector<Pe*> pes_;
-  std::vector<std::pair<std::string, Cube*>> cubes_;      // with what their names begin with
-  std::vector<std::pair<std::string, Fabric*>> fabrics_;  // likewise
+  std::vector<std::pair<std::string, Cube*>> cubes_;      // with the prefix of their names
+  std::vector<std::pair<std::string, Fabric*>> fabrics_;  // with prefixes too
 };
 
 }  // namespace kernbench

@@ -13,7 +13,7 @@
 namespace kernbench {
 namespace {
 
-/// The most outstanding so far, by what is outstanding of reads and of writes.
+/// Raises the peaks of outstanding bytes, given the outstanding bytes of reads and of writes.
 void raise_to(MemoryPortTotals& totals, const std::array<std::uint64_t, 2>& outstanding) {
   const auto raise = [](PortTotals& of, std::uint64_t bytes) {
     of.max_outstanding_bytes = std::max(of.max_outstanding_bytes, bytes);
@@ -24,15 +24,15 @@ void raise_to(MemoryPortTotals& totals, const std::array<std::uint64_t, 2>& outs
 
 }  // namespace
 
-/// The payloads of a port, and their memory manager. It outlives the port while a memory holds one:
-/// memories may be destroyed after the PE, and let go then. As an sc_object, what no memory ever
-/// gives back belongs to the simulation.
+/// The payloads of a port, and their memory manager. It outlives the port while a memory holds a
+/// payload, since memories may be destroyed after the PE and release payloads then. It is an
+/// sc_object, so payloads that are never released belong to the simulation.
 class MemoryPort::Payloads : public sc_core::sc_object, private tlm::tlm_mm_interface {
  public:
   explicit Payloads(std::size_t buffer_bytes)
       : sc_object("payloads"), buffer_bytes_(buffer_bytes) {}
 
-  /// With the reference of the port.
+  /// The payload has the reference of the port.
   BurstPayload& acquire() {
     if (free_.empty()) {
       all_.push_back(std::make_unique<BurstPayload>());
@@ -46,7 +46,7 @@ class MemoryPort::Payloads : public sc_core::sc_object, private tlm::tlm_mm_inte
     payload.held = true;
     return payload;
   }
-  /// The port lets go of one.
+  /// The port releases a payload.
   static void release(BurstPayload& payload) {
     payload.held = false;
     payload.release();
@@ -83,12 +83,13 @@ class MemoryPort::Payloads : public sc_core::sc_object, private tlm::tlm_mm_inte
 
 void MemoryPort::LeavePayloads::operator()(Payloads* payloads) const { payloads->leave(); }
 
-/// The threads of a port that calls b_transport, and what they have completed at this instant.
+/// The threads of a port that calls b_transport, and the bursts that they have completed at this
+/// instant.
 class MemoryPort::Blocking : private Settling {
  public:
   explicit Blocking(MemoryPort& port);
 
-  /// In the thread of its channel, which is free.
+  /// Sends the burst in the thread of its channel, which is free.
   void start(BurstPayload& payload);
 
  private:
@@ -112,7 +113,7 @@ class MemoryPort::Blocking::Channel : public sc_core::sc_module {
     payload_ = &payload;
     start_event_.notify();
   }
-  /// What has completed since the last time; null: nothing.
+  /// A burst that has completed since the last call; null if none.
   BurstPayload* take_completed() {
     if (!completed_) return nullptr;
     completed_ = false;
@@ -154,7 +155,7 @@ void MemoryPort::Blocking::start(BurstPayload& payload) {
   channels_[first + payload.channel]->start(payload);
 }
 
-// In the order of channels, not in that in which the threads have run.
+// In the order of channels, not in the order in which the threads have run.
 void MemoryPort::Blocking::settle() {
   for (const auto& channel : channels_) {
     if (BurstPayload* payload = channel->take_completed()) port_.respond(*payload, false);
@@ -169,7 +170,7 @@ MemoryPort::MemoryPort(const sc_core::sc_module_name& name, PeContext& pe, Clien
       payloads_(new Payloads(pe.config.dma.burst_bytes)) {
   KERNBENCH_HAS_PROCESS(MemoryPort);
   SC_METHOD(apply_annotated);
-  sensitive << annotated_event_;
+  sensitive << annotated_.due_event();
   dont_initialize();
   memory.bind(*this);
   if (pe.config.dma.port == arch::DmaPort::lt) blocking_ = std::make_unique<Blocking>(*this);
@@ -208,7 +209,7 @@ void MemoryPort::request(bool write, std::uint32_t channel, const arch::Burst& b
   totals.bus_bytes += std::max<std::uint64_t>(burst.bytes, pe_.config.dma.bus_bytes);
   keep_outstanding();
   outstanding_[write ? 1 : 0] += burst.bytes;
-  // Every attribute, each time: peers change them (IEEE 1666, 14.7).
+  // Every attribute is set each time, because peers change them (IEEE 1666, 14.7).
   payload.set_command(write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
   payload.set_address(address(burst));
   payload.set_data_ptr(payload.buffer.data());
@@ -227,8 +228,8 @@ void MemoryPort::request(bool write, std::uint32_t channel, const arch::Burst& b
   if (at_socket_ == nullptr) touch();
 }
 
-// A write of a command without data_op takes its time and leaves the bytes as they are (R3.6): it
-// sends what is there. A memory without debug access has nothing to be kept.
+// A write of a command without data_op takes its time but does not change bytes (R3.6), so it sends
+// the bytes that are there. A memory without debug access has no bytes to keep.
 void MemoryPort::read_back(BurstPayload& payload) {
   tlm::tlm_generic_payload probe;
   probe.set_read();
@@ -274,7 +275,7 @@ BurstPayload& MemoryPort::take_first_request() {
 
 void MemoryPort::send_next_request() {
   BurstPayload& payload = take_first_request();
-  at_socket_ = &payload;  // before the call: the answer may come nested in it
+  at_socket_ = &payload;  // before the call, since the answer may come nested in it
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
   switch (memory->nb_transport_fw(payload, phase, delay)) {
@@ -314,28 +315,18 @@ void MemoryPort::answer(BurstPayload& payload, bool response, bool needs_end_res
     }
     return;
   }
-  // To the tick, which may be finer than 1 ps: the next phase must not come before that.
-  const sc_core::sc_time time = sc_core::sc_time_stamp() + delay;
-  const auto place =
-      std::upper_bound(annotated_.begin(), annotated_.end(), time,
-                       [](const sc_core::sc_time& t, const Annotated& a) { return t < a.time; });
-  annotated_.insert(place, {time, &payload, response, needs_end_resp});
-  annotated_event_.notify(delay);  // an earlier notification stays
+  annotated_.push(delay, {&payload, response, needs_end_resp});
 }
 
 void MemoryPort::apply_annotated() {
   in_turn([this] {
-    const sc_core::sc_time& now = sc_core::sc_time_stamp();
-    while (!annotated_.empty() && annotated_.front().time <= now) {
-      const Annotated due = annotated_.front();
-      annotated_.erase(annotated_.begin());
+    annotated_.run_due([this](const Annotated& due) {
       if (due.response) {
         respond(*due.payload, due.needs_end_resp);
       } else {
         accept(*due.payload);
       }
-    }
-    if (!annotated_.empty()) annotated_event_.notify(annotated_.front().time - now);
+    });
   });
 }
 
@@ -357,14 +348,12 @@ void MemoryPort::respond(BurstPayload& payload, bool needs_end_resp) {
   pe_.hub->progress();
   keep_outstanding();
   outstanding_[payload.write ? 1 : 0] -= payload.burst.bytes;
-  accept(payload);  // a response implies the acceptance, if END_REQ never came
-  // Nor may an END_REQ that was annotated for later meet the payload's next use.
-  annotated_.erase(std::remove_if(annotated_.begin(), annotated_.end(),
-                                  [&](const Annotated& a) { return a.payload == &payload; }),
-                   annotated_.end());
+  accept(payload);  // a response implies acceptance if END_REQ never came
+  // An END_REQ that was annotated for later must not apply to the payload's next use.
+  annotated_.remove_if([&](const Annotated& of) { return of.payload == &payload; });
   if (!payload.is_response_ok()) {
     report(payload);
-    // Here only if the user lets the run go on: what has not come is not taken for data.
+    // Reached only if the user lets the run continue: the missing bytes must not be taken for data.
     if (!payload.write) {
       std::fill_n(payload.buffer.begin(), payload.burst.bytes, pe_.tcm.unwritten());
     }

@@ -43,6 +43,16 @@ void PeContext::check_begin(StageTransaction& stage) {
       {stage.command, stage.tile, stage.key.tile_stage, stage.position}, stage.spec, stage.start);
 }
 
+void PeContext::end_row(std::uint64_t ticket, record::StageRecord& row) const {
+  row.end = row.done = time.now();
+  row.pe = index;
+  if (row.end == row.start) {
+    recorder->drop(ticket);
+  } else {
+    recorder->end(ticket, row);
+  }
+}
+
 void PeContext::end_row(const StageTransaction& stage, arch::Engine engine, std::uint32_t channel) {
   progress();
   if (recorder == nullptr) return;

@@ -20,29 +20,29 @@ namespace kernbench {
 
 class PeWatchdog;
 
-/// For tests of the model, not of a modelled PE: neither a feature nor a parameter of it.
+/// Hooks for tests of the model; not features or parameters of a PE.
 struct TestHooks {
-  /// Ps that each dispatch, DMA setup, slot of PE_IPCQ, and stage of PE_TCM, PE_GEMM and PE_MATH
-  /// takes on top of the model's time, asked for at its start: to show that results do not depend
-  /// on times. None: 0.
+  /// Extra time in ps for each dispatch, DMA setup, slot of PE_IPCQ, and stage of PE_TCM, PE_GEMM
+  /// and PE_MATH; called at its start. Tests use it to show that results do not depend on times.
+  /// Empty: 0.
   std::function<std::uint64_t()> extra_delay = {};
-  /// What bytes of TCM read as that nobody has written: 0xff makes NaNs of them in every dtype.
+  /// The value of TCM bytes that nobody has written: 0xff makes NaNs in every dtype.
   std::uint8_t unwritten_tcm = 0;
 };
 
-/// What a command meets that no check of the command itself can refuse.
+/// An error during execution, which no check of the command itself can find.
 struct PeFault {
   enum class Kind : std::uint8_t {
     memory,        ///< the memory has answered with an error
     address,       ///< it has answered that nothing is there
-    message_size,  ///< a receive of another size than the message that has come
+    message_size,  ///< the message that has arrived differs in size from the receive
   };
   std::uint64_t command = 0;     ///< its number
   command::Address address = 0;  ///< in HBM; 0 with message_size
   Kind kind = Kind::memory;
-  std::string reason;  ///< one line for a reader
+  std::string reason;  ///< one line of text
 };
-/// Takes a fault, which then is no report. False: it is none of his.
+/// Handles a fault instead of reporting it. Returns false if the fault belongs to another launch.
 using FaultHandler = std::function<bool(const PeFault& fault)>;
 
 /// What the modules of one PE share. Owned by Pe.
@@ -66,18 +66,22 @@ struct PeContext {
     begin_row(stage);
     begin_access(stage);
   }
-  /// It is over.
+  /// The stage has ended.
   void record(const StageTransaction& stage, arch::Engine engine, std::uint32_t channel = 0) {
     end_access(stage);
     end_row(stage, engine, channel);
   }
 
-  // The two sides of it, apart for PE_IPCQ: a row a slot, an access a message.
+  // begin() and record() in two parts for PE_IPCQ, which has one row per slot and one access per
+  // message.
   void begin_row(StageTransaction& stage) {
     progress();
     if (recorder != nullptr) stage.ticket = recorder->begin(stage.start);
   }
   void end_row(const StageTransaction& stage, arch::Engine engine, std::uint32_t channel = 0);
+  /// A row of PE_CPU or PE_SCHEDULER, which no engine's stage is, ends now. There is none if that
+  /// is when it started (R10.2). To be called with a recorder only.
+  void end_row(std::uint64_t ticket, record::StageRecord& row) const;
   void begin_access(StageTransaction& stage) {
     if (hazards != nullptr) check_begin(stage);
   }
@@ -93,13 +97,13 @@ struct PeContext {
     tcm.set_unwritten(hooks.unwritten_tcm);
     extra_delay_ = std::move(hooks.extra_delay);
   }
-  /// A stage or a dispatch begins or ends, a burst is accepted or answered.
+  /// A stage or a dispatch has begun or ended, or a burst has been accepted or answered.
   void progress() {
     if (watchdog != nullptr) last_progress = time.now();
   }
-  /// False: to be reported.
+  /// False: the caller must report the fault.
   bool takes(const PeFault& fault) const { return fault_handler && fault_handler(fault); }
-  FaultHandler fault_handler;       ///< none: nobody takes any
+  FaultHandler fault_handler;       ///< none: all faults are reported
   PeWatchdog* watchdog = nullptr;   ///< none: pe.watchdog_ns is 0
   std::uint64_t last_progress = 0;  ///< ps; with a watchdog
 

@@ -8,24 +8,27 @@
 #include "model/pe_watchdog.hpp"
 #include "model/record/codes.hpp"
 #include "tlm_if/command/error.hpp"
-#include "tlm_if/command/limits.hpp"
 
 namespace kernbench {
 namespace {
 
 constexpr std::uint64_t kMinKernelStackBytes = 64u << 10;
 
-/// What serves a simple command; a composite is `none` and equal to nothing.
+/// The engine of a simple command; `none`, which equals no other, for a composite or work of
+/// PE_CPU.
 enum class SimpleEngine : std::uint8_t { none, dma_rd, dma_wr, math, gemm, ipcq };
 
 SimpleEngine engine_of(const command::Command& command) {
-  if (std::holds_alternative<command::DmaReadCmd>(command)) return SimpleEngine::dma_rd;
-  if (std::holds_alternative<command::DmaWriteCmd>(command)) return SimpleEngine::dma_wr;
-  if (std::holds_alternative<command::MathCmd>(command)) return SimpleEngine::math;
-  if (std::holds_alternative<command::GemmCmd>(command)) return SimpleEngine::gemm;
-  if (std::holds_alternative<command::IpcqSendCmd>(command)) return SimpleEngine::ipcq;
-  if (std::holds_alternative<command::IpcqRecvCmd>(command)) return SimpleEngine::ipcq;
-  return SimpleEngine::none;
+  return std::visit(
+      command::Overloaded{[](const command::CompositeCmd&) { return SimpleEngine::none; },
+                          [](const command::DmaReadCmd&) { return SimpleEngine::dma_rd; },
+                          [](const command::DmaWriteCmd&) { return SimpleEngine::dma_wr; },
+                          [](const command::MathCmd&) { return SimpleEngine::math; },
+                          [](const command::GemmCmd&) { return SimpleEngine::gemm; },
+                          [](const command::PeCpuOverheadCmd&) { return SimpleEngine::none; },
+                          [](const command::IpcqSendCmd&) { return SimpleEngine::ipcq; },
+                          [](const command::IpcqRecvCmd&) { return SimpleEngine::ipcq; }},
+      command);
 }
 
 std::string failure_text(const std::exception_ptr& failure) {
@@ -49,7 +52,8 @@ PeCpu::PeCpu(const sc_core::sc_module_name& name, PeContext& pe)
   }
   KERNBENCH_HAS_PROCESS(PeCpu);
   SC_THREAD(run_kernels);
-  // A thread's default of 256 KiB is little for kernels, and what overflows is a bare segfault.
+  // The default of 256 KiB per thread is small for kernels, and an overflow is just a segmentation
+  // fault.
   set_stack_size(pe.config.kernel_stack_bytes);
   command_out.bind(*this);
 }
@@ -73,7 +77,7 @@ void PeCpu::run_kernels() {
     body_ = std::move(launches_.front());
     launches_.pop_front();
     if (pe_.timing.launch() > 0) sc_core::wait(pe_.time.to_sc_time(pe_.timing.launch()));
-    // An exception must not unwind through SystemC's thread: the host side asks for it.
+    // An exception must not unwind through SystemC's thread; the host side asks for it.
     try {
       body_(*this);
     } catch (const InputError&) {
@@ -91,20 +95,21 @@ void PeCpu::issue(command::Command command) {
   CommandTransaction& transaction = pool_.acquire();
   transaction.command = std::move(command);
   transaction.number = next_number_++;
-  transaction.regions = open_regions_;
+  transaction.regions = regions_.open();
   command::access_set(transaction.command, transaction.accesses);
   ++totals_.commands;
   if (!transaction.composite()) lazy_await(transaction);
   dispatch(transaction);
   if (std::holds_alternative<command::PeCpuOverheadCmd>(transaction.command)) {
-    leave_regions(transaction);  // it is done when PE_CPU is (R3.9)
+    // It is done when PE_CPU has finished it (R3.9).
+    regions_.leave(transaction.regions, transaction.number, pe_.time.now());
     pool_.release(transaction);
     return;
   }
   offer(transaction);
 }
 
-// R6.11: the engine of the command itself needs no await, admission orders it (R6.12).
+// R6.11: commands of the command's own engine need no await, since admission orders them (R6.12).
 void PeCpu::lazy_await(const CommandTransaction& command) {
   const SimpleEngine engine = engine_of(command.command);
   for (;;) {
@@ -145,7 +150,7 @@ void PeCpu::block() {
   state_ = 0;
 }
 
-// No row: R10.2 has none for what is outside the PE.
+// No row: R10.2 has none for waits outside the PE.
 void PeCpu::await_host() {
   awaits_host_ = true;
   block();
@@ -177,7 +182,7 @@ void PeCpu::dispatch(const CommandTransaction& command) {
   const std::uint64_t time =
       (overhead != nullptr ? pe_.timing.cycles(overhead->cycles) : pe_.timing.dispatch(bytes)) +
       pe_.extra_delay();
-  enter_regions(command, segments, bytes, start, start + time);
+  regions_.enter(command.regions, {command.number, start, start + time, segments, bytes});
   const std::uint64_t ticket = pe_.recorder != nullptr ? pe_.recorder->begin(start) : 0;
   show(arch::StageKind::dispatch, command.number, record::op_code(command.command));
   sc_core::wait(pe_.time.to_sc_time(time));
@@ -187,57 +192,11 @@ void PeCpu::dispatch(const CommandTransaction& command) {
   record(arch::StageKind::dispatch, ticket, start, &command, command.number, bytes);
 }
 
-void PeCpu::enter_regions(const CommandTransaction& command, std::uint64_t segments,
-                          std::uint64_t bytes, std::uint64_t start, std::uint64_t end) {
-  for (std::size_t i = 0; i < regions_.size(); ++i) {
-    if ((command.regions >> i & 1) == 0) continue;
-    Region& region = regions_[i];
-    if (!region.entered) region.start_ps = start;
-    region.entered = true;
-    region.end_ps = std::max(region.end_ps, end);
-    ++region.commands;
-    region.segments += segments;
-    region.logical_bytes += bytes;
-    OpenRegion& open = open_[i];
-    if (open.enters) {
-      open.enters = false;
-      ++region.entries;
-      // Those before are followed until their last command is done.
-      const auto ended = [](const Entry& entry) { return entry.open_commands == 0; };
-      open.entries.erase(std::remove_if(open.entries.begin(), open.entries.end(), ended),
-                         open.entries.end());
-      open.entries.push_back({command.number, start, 0});
-    }
-    Entry& entry = open.entries.back();
-    ++entry.open_commands;
-    if (end > entry.end_ps) {
-      region.total_ps += end - entry.end_ps;
-      entry.end_ps = end;
-    }
-  }
-}
-
-void PeCpu::leave_regions(const CommandTransaction& command) {
-  const std::uint64_t now = pe_.time.now();
-  for (std::size_t i = 0; i < regions_.size(); ++i) {
-    if ((command.regions >> i & 1) == 0) continue;
-    Region& region = regions_[i];
-    region.end_ps = std::max(region.end_ps, now);
-    auto entry = open_[i].entries.end() - 1;
-    while (entry->first_command > command.number) --entry;
-    --entry->open_commands;
-    if (now > entry->end_ps) {
-      region.total_ps += now - entry->end_ps;
-      entry->end_ps = now;
-    }
-  }
-}
-
 void PeCpu::offer(CommandTransaction& command) {
   outstanding_.push_back(&command);
   if (pe_.watchdog != nullptr && outstanding_.size() == 1) pe_.watchdog->start();
   const std::uint64_t start = pe_.time.now();
-  // The command may be done and recycled when a stall ends: keep its number.
+  // The command may be done and recycled when a stall ends, so its number is kept.
   const std::uint64_t number = command.number;
   if (send_forward(command_out, command, tlm::BEGIN_REQ) == tlm::TLM_UPDATED) return;
   const std::uint64_t ticket = pe_.recorder != nullptr ? pe_.recorder->begin(start) : 0;
@@ -254,7 +213,7 @@ tlm::tlm_sync_enum PeCpu::nb_transport_bw(CommandTransaction& command, tlm::tlm_
     return tlm::TLM_ACCEPTED;
   }
   last_done_ps_ = pe_.time.now();
-  leave_regions(command);
+  regions_.leave(command.regions, command.number, last_done_ps_);
   for (std::size_t i = 0; i < observations_.size();) {
     Observation& observation = observations_[i];
     auto& writers = observation.writers;
@@ -280,7 +239,7 @@ tlm::tlm_sync_enum PeCpu::nb_transport_bw(CommandTransaction& command, tlm::tlm_
   return tlm::TLM_COMPLETED;
 }
 
-// After the scheduler's turn: a stalled command has been pulled, then the kernel goes on.
+// Called after the scheduler's turn: a stalled command has been taken, then the kernel continues.
 void PeCpu::settle() {
   if (resumable_) resume_event_.notify();
   if (kernel_ == Kernel::returned && outstanding_.empty()) {
@@ -295,63 +254,18 @@ void PeCpu::settle() {
 
 void PeCpu::record(arch::StageKind kind, std::uint64_t ticket, std::uint64_t start,
                    const CommandTransaction* command, std::uint64_t number, std::uint64_t bytes) {
-  const std::uint64_t now = pe_.time.now();
-  if (now != start) ++seq_;
+  if (pe_.time.now() != start) ++seq_;
   if (pe_.recorder == nullptr) return;
-  if (now == start) {  // R10.2: no row
-    pe_.recorder->drop(ticket);
-    return;
-  }
-  record::StageRecord record;
-  record.start = start;
-  record.end = record.done = now;
-  record.pe = pe_.index;
-  record.engine = arch::Engine::cpu;
-  record.stage = kind;
-  record.cmd = static_cast<std::int64_t>(number);
-  record.regions = open_regions_;
-  // A region begins with its first dispatch (R13.1), not with what that waits for.
-  for (std::size_t i = 0; i < open_.size(); ++i) {
-    if (open_[i].enters) record.regions &= ~(std::uint64_t{1} << i);
-  }
-  if (command != nullptr) record.op = command::label(command->command);
-  record.bytes = bytes;
-  pe_.recorder->end(ticket, record);
-}
-
-bool PeCpu::takes_region(std::string_view name) const {
-  return regions_.size() < command::kMaxRegions ||
-         std::any_of(regions_.begin(), regions_.end(),
-                     [&](const Region& region) { return region.name == name; });
-}
-
-void PeCpu::begin_region(std::string_view name) {
-  auto region = std::find_if(regions_.begin(), regions_.end(),
-                             [&](const Region& r) { return r.name == name; });
-  if (region == regions_.end()) {
-    if (regions_.size() == command::kMaxRegions) {
-      throw InputError(
-          fmt::format("region '{}' is one more than the {} that a kernel may name; "
-                      "reuse names for repeated phases",
-                      name, command::kMaxRegions));
-    }
-    region = regions_.insert(regions_.end(), Region{});
-    region->name = name;
-    open_.emplace_back();
-  }
-  const auto index = static_cast<std::size_t>(region - regions_.begin());
-  if (open_[index].depth++ == 0) open_[index].enters = true;
-  open_regions_ |= std::uint64_t{1} << index;
-}
-
-void PeCpu::end_region(std::string_view name) {
-  const auto region = std::find_if(regions_.begin(), regions_.end(),
-                                   [&](const Region& r) { return r.name == name; });
-  if (region == regions_.end()) return;
-  const auto index = static_cast<std::size_t>(region - regions_.begin());
-  if (open_[index].depth > 0 && --open_[index].depth == 0) {
-    open_regions_ &= ~(std::uint64_t{1} << index);
-  }
+  record::StageRecord row;
+  row.start = start;
+  row.engine = arch::Engine::cpu;
+  row.stage = kind;
+  row.cmd = static_cast<std::int64_t>(number);
+  // A region begins with its first dispatch (R13.1), not with the waits before it.
+  row.regions = regions_.entered();
+  if (command != nullptr) row.op = command::label(command->command);
+  row.bytes = bytes;
+  pe_.end_row(ticket, row);
 }
 
 void PeCpu::observe(std::string_view name, const command::TensorHandle& handle) {

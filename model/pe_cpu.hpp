@@ -11,6 +11,7 @@
 
 #include "model/arch/wait_graph.hpp"
 #include "model/pe_context.hpp"
+#include "model/region_tracker.hpp"
 #include "tlm_if/command/command_sink.hpp"
 #include "tlm_if/pool.hpp"
 #include "tlm_if/protocols.hpp"
@@ -20,20 +21,6 @@ namespace kernbench {
 /// A kernel as PE_CPU runs it.
 using KernelBody = std::function<void(command::CommandSink&)>;
 
-/// A named span of the kernels: from the start of the first dispatch inside to the end of the last
-/// stage of its commands; re-entered, from first to last (R13.1).
-struct Region {
-  std::string name;
-  bool entered = false;  ///< a dispatch has started inside
-  std::uint64_t start_ps = 0;
-  std::uint64_t end_ps = 0;
-  std::uint64_t entries = 0;   ///< in which a command was dispatched; one within itself is none
-  std::uint64_t total_ps = 0;  ///< sum of their spans, which may overlap
-  std::uint64_t commands = 0;
-  std::uint64_t segments = 0;  ///< with `logical_bytes`: dispatch cycles, unrounded
-  std::uint64_t logical_bytes = 0;
-};
-
 /// Totals of what PE_CPU has issued.
 struct DispatchTotals {
   std::uint64_t commands = 0;
@@ -41,8 +28,8 @@ struct DispatchTotals {
   std::uint64_t logical_bytes = 0;
 };
 
-/// PE_CPU: runs kernels, one after the other, in its thread, which is the command sink, and
-/// dispatches their commands.
+/// PE_CPU runs kernels one after the other in its thread. It is their command sink and dispatches
+/// their commands.
 ///
 /// Timing: launch_ns before the kernel; before a simple command, the lazy await (R6.11); then
 /// segments * fixed_cycles + cycles_per_byte * logical_bytes; then the offer to the scheduler,
@@ -60,19 +47,20 @@ class PeCpu : public sc_core::sc_module,
 
   PeCpu(const sc_core::sc_module_name& name, PeContext& pe);
 
-  /// Runs a kernel once those launched before have returned and their commands are done, or at the
-  /// present time. Before the simulation starts, between two sc_start, or from a SystemC process;
-  /// throws InputError after sc_stop. Numbers of commands go on from one to the next, and so do
-  /// regions of the same name, of which there are at most 64.
+  /// Runs a kernel now, or when the kernels launched before have returned and their commands are
+  /// done. Call it before the simulation starts, between two calls of sc_start, or from a SystemC
+  /// process; throws InputError after sc_stop. Command numbers continue from kernel to kernel, and
+  /// so do regions of the same name, of which there are at most 64.
   void launch(KernelBody kernel);
-  /// Called when a launched kernel has returned and its last command is done: when all of that
-  /// instant has completed, in the order of PEs. It may launch or notify, not wait.
+  /// The handler is called when a launched kernel has returned and its last command is done, after
+  /// everything of that instant has completed, in the order of PEs. It may launch or notify, but
+  /// must not wait.
   void set_launch_done_handler(std::function<void()> handler) {
     launch_done_handler_ = std::move(handler);
   }
-  /// Called at the time when an observed value is complete (CommandSink::observe): the last of the
-  /// commands that were issued before and write it is done. A kernel that goes on to overwrite a
-  /// part of it waits first.
+  /// The handler is called when an observed value is complete (CommandSink::observe), that is when
+  /// the last earlier command that writes it is done. A kernel must wait before it overwrites a
+  /// part of the value.
   void set_observe_handler(ObserveHandler handler) { observe_handler_ = std::move(handler); }
 
   // For a kernel body that gets its commands from a host while it runs (HostPort).
@@ -82,32 +70,33 @@ class PeCpu : public sc_core::sc_module,
     return outstanding_.empty() ? next_number_ : outstanding_.front()->number;
   }
 
-  /// begin_region() of that name is not refused.
-  bool takes_region(std::string_view name) const;
+  /// True if begin_region() would accept the name.
+  bool takes_region(std::string_view name) const { return regions_.takes(name); }
 
   /// In the kernel's thread: blocks it until host_ready().
   void await_host();
-  /// A body in await_host() goes on when the instant settles.
+  /// A body in await_host() continues when the instant settles.
   void host_ready();
-  /// The kernel is blocked so: no lack of progress of the PE's own.
+  /// The kernel is blocked in await_host(), which does not count as a lack of progress.
   bool waits_for_host() const { return awaits_host_; }
 
-  /// No kernel is to run or runs, and every command is done.
+  /// No kernel is running or launched, and every command is done.
   bool idle() const { return launches_.empty() && kernel_ == Kernel::none && outstanding_.empty(); }
-  /// The kernel goes on by itself: it waits for no command, and not for its host.
+  /// The kernel proceeds by itself: it waits neither for a command nor for its host.
   bool running() const { return kernel_ == Kernel::runs && !blocked_ && failure_ == nullptr; }
-  /// A dispatch takes its time.
+  /// A dispatch is in progress.
   bool dispatching() const { return busy_; }
-  /// When a kernel returned or the last command so far was done, whichever came later.
+  /// The time at which a kernel returned or the last command was done, whichever was later.
   std::uint64_t last_done_ps() const { return last_done_ps_; }
-  /// What the kernel threw, if it did.
+  /// The exception that the kernel has thrown; null if none.
   std::exception_ptr failure() const { return failure_; }
-  const std::vector<Region>& regions() const { return regions_; }
+  const std::vector<Region>& regions() const { return regions_.regions(); }
   const DispatchTotals& totals() const { return totals_; }
-  /// What the kernel waits for, or has thrown. `pe_name`: of this PE.
+  /// Adds what the kernel waits for, or has thrown. `pe_name`: the name of this PE.
   void waits(arch::WaitGraph& graph, const std::string& pe_name) const;
 
-  /// Registers busy, state, cmd, op and seq (of what has ended) in a user's waveform file.
+  /// Registers busy, state, cmd, op and seq (which counts what has ended) in a user's waveform
+  /// file.
   void trace(sc_core::sc_trace_file* file) const override;
 
  private:
@@ -116,26 +105,13 @@ class PeCpu : public sc_core::sc_module,
     std::string name;
     command::TensorHandle handle;
   };
-
-  /// Of a region, from its depth 0 to 1 until all its commands are done.
-  struct Entry {
-    std::uint64_t first_command;
-    std::uint64_t end_ps;
-    std::uint64_t open_commands;
-  };
-  /// What goes on in the region of the same index.
-  struct OpenRegion {
-    std::uint32_t depth = 0;     // a region may be opened within itself
-    bool enters = false;         // the next dispatch is the first of an entry
-    std::vector<Entry> entries;  // in order; the last is the present one
-  };
   enum class Kernel : std::uint8_t { none, runs, returned };
 
   // command::CommandSink, called in the kernel's thread.
   void issue(command::Command command) override;
   void wait(const std::vector<command::ByteRange>& ranges) override;
-  void begin_region(std::string_view name) override;
-  void end_region(std::string_view name) override;
+  void begin_region(std::string_view name) override { regions_.begin(name); }
+  void end_region(std::string_view name) override { regions_.end(name); }
   void observe(std::string_view name, const command::TensorHandle& handle) override;
 
   tlm::tlm_sync_enum nb_transport_bw(CommandTransaction& command, tlm::tlm_phase& phase,
@@ -144,12 +120,9 @@ class PeCpu : public sc_core::sc_module,
   void run_kernels();
 
   void lazy_await(const CommandTransaction& command);
-  /// Blocks until `command` is done; a row of the given number if that took time.
+  /// Blocks until `command` is done. Records a row with the given number if that took time.
   void await(const CommandTransaction& command, std::uint64_t row_number);
   void dispatch(const CommandTransaction& command);
-  void enter_regions(const CommandTransaction& command, std::uint64_t segments, std::uint64_t bytes,
-                     std::uint64_t start, std::uint64_t end);
-  void leave_regions(const CommandTransaction& command);
   void offer(CommandTransaction& command);
   void block();
   void show(arch::StageKind kind, std::uint64_t number, std::uint32_t op);
@@ -157,8 +130,8 @@ class PeCpu : public sc_core::sc_module,
               const CommandTransaction* command, std::uint64_t number, std::uint64_t bytes);
 
   PeContext& pe_;
-  std::deque<KernelBody> launches_;  // not begun
-  KernelBody body_;                  // of the one that runs
+  std::deque<KernelBody> launches_;  // not yet begun
+  KernelBody body_;                  // of the running kernel
   Kernel kernel_ = Kernel::none;
   bool simulates_ = false;  // the thread has run
   std::function<void()> launch_done_handler_;
@@ -166,23 +139,21 @@ class PeCpu : public sc_core::sc_module,
   ObserveHandler observe_handler_;
   sc_core::sc_event resume_event_;
   Pool<CommandTransaction> pool_;
-  std::vector<CommandTransaction*> outstanding_;  // issued and not done, in issue order
-  const CommandTransaction* awaited_ = nullptr;   // what the thread blocks on
-  bool blocked_ = false;                          // it does
+  std::vector<CommandTransaction*> outstanding_;  // issued but not done, in issue order
+  const CommandTransaction* awaited_ = nullptr;   // the command for which the thread is blocked
+  bool blocked_ = false;                          // the thread is blocked
   bool awaits_host_ = false;                      // blocked in await_host()
   bool resumable_ = false;
   std::exception_ptr failure_;
   std::uint64_t next_number_ = 0;
-  std::uint64_t open_regions_ = 0;  // bit i: regions_[i]
-  std::vector<Region> regions_;
-  std::vector<OpenRegion> open_;
+  RegionTracker regions_;
   std::vector<Observation> observations_;
   DispatchTotals totals_;
   std::uint64_t last_done_ps_ = 0;
 
   bool busy_ = false;  // dispatches
 
-  // For trace(), as busy_ is.
+  // For trace(), like busy_.
   std::uint32_t state_ = 0;
   std::uint64_t cmd_ = 0;
   std::uint32_t op_ = 0;

@@ -14,11 +14,12 @@ namespace {
 bool is_write(const StageTransaction& stage) {
   return stage.spec.kind == arch::StageKind::dma_write;
 }
-/// The side in HBM, whose layout gives the bursts.
+/// The slice in HBM, whose layout determines the bursts.
 const arch::Slice& hbm_side(const StageTransaction& stage) {
   return is_write(stage) ? stage.spec.out : stage.spec.operands[0];
 }
-/// The write of a tile that STORE has packed into the transaction: it has no source in TCM.
+/// True for the write of a tile that STORE has packed into the transaction; it has no source in
+/// TCM.
 bool already_packed(const StageTransaction& stage) { return stage.spec.operands.empty(); }
 
 }  // namespace
@@ -31,7 +32,7 @@ PeDma::PeDma(const sc_core::sc_module_name& name, PeContext& pe)
       pe_(pe) {
   KERNBENCH_HAS_PROCESS(PeDma);
   SC_METHOD(finish_setup);
-  sensitive << setup_event_;
+  sensitive << setups_.due_event();
   dont_initialize();
   stage_in.bind(*this);
   for (std::uint32_t i = 0; i < pe.config.dma.read_channels; ++i) {
@@ -51,8 +52,8 @@ tlm::tlm_sync_enum PeDma::nb_transport_fw(StageTransaction& stage, tlm::tlm_phas
   return tlm::TLM_ACCEPTED;
 }
 
-// R3.4: an address of the wrong side is a report, never a wrapped access. Ranges in HBM are checked
-// before sending: out of range is a crash in some memories.
+// R3.4: an address on the wrong side is reported, never wrapped. Ranges in HBM are checked before
+// sending, because some memories crash on an address out of range.
 bool PeDma::addresses_are_sound(const StageTransaction& stage) const {
   const arch::StageSpec& spec = stage.spec;
   bool sound = true;
@@ -108,25 +109,11 @@ void PeDma::grant(Channel& channel, StageTransaction& stage) {
     request_burst(channel);
     return;
   }
-  const sc_core::sc_time delay = pe_.time.to_sc_time(setup);
-  const SetUp set_up{sc_core::sc_time_stamp() + delay, &channel};
-  const auto place =
-      std::upper_bound(setups_.begin(), setups_.end(), set_up,
-                       [](const SetUp& x, const SetUp& y) { return x.time < y.time; });
-  if (place == setups_.begin()) setup_event_.notify(delay);
-  setups_.insert(place, set_up);
+  setups_.push(pe_.time.to_sc_time(setup), &channel);
 }
 
 void PeDma::finish_setup() {
-  in_turn([this] {
-    const sc_core::sc_time& now = sc_core::sc_time_stamp();
-    while (!setups_.empty() && setups_.front().time == now) {
-      Channel& channel = *setups_.front().channel;
-      setups_.pop_front();
-      begin_bursts(channel);
-    }
-    if (!setups_.empty()) setup_event_.notify(setups_.front().time - now);
-  });
+  in_turn([this] { setups_.run_due([this](Channel* channel) { begin_bursts(*channel); }); });
 }
 
 void PeDma::begin_bursts(Channel& channel) {
@@ -148,7 +135,7 @@ void PeDma::release(Channel& channel) {
 
 void PeDma::request_burst(Channel& channel) {
   const arch::Burst burst = channel.cursor.peek();
-  // Credits are taken before the request: responses are never held back.
+  // Credits are taken before the request, so responses are never held back.
   if (channel.outstanding + burst.bytes > pe_.config.dma.max_outstanding_bytes) {
     channel.waits_for_credit = true;
     return;
@@ -180,7 +167,7 @@ void PeDma::completed(BurstPayload& burst) {
     std::memcpy(stage.bytes.data() + burst.burst.offset, burst.buffer.data(), burst.burst.bytes);
   }
   --stage.open_bursts;
-  // The channel may serve the next stage by now: it is this stage's only while it holds it.
+  // The channel may already serve the next stage; it belongs to this stage only while it holds it.
   if (channel.stage != &stage && stage.open_bursts == 0) finish(stage, channel);
   if (channel.waits_for_credit) request_burst(channel);
 }

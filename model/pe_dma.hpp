@@ -3,29 +3,29 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "model/arrival_queue.hpp"
 #include "model/engine_signals.hpp"
 #include "model/memory_port.hpp"
 #include "model/pe_context.hpp"
+#include "model/timed_queue.hpp"
 #include "tlm_if/protocols.hpp"
 
 namespace kernbench {
 
-/// PE_DMA: moves slices between HBM and TCM. One arrival queue a direction feeds the channels of
-/// it; a stage takes the lowest-numbered free one (R6.7).
+/// PE_DMA: moves slices between HBM and TCM. One arrival queue per direction feeds that direction's
+/// channels; a stage takes the lowest-numbered free channel (R6.7).
 ///
-/// Timing: setup_cycles, then one burst request at a time until the memory has accepted the last:
-/// then the channel is free. The stage is done when the last response has arrived. With pe.dma.port
-/// lt a burst is accepted and answered when its b_transport is over: setup_cycles, then one after
-/// the other.
+/// Timing: setup_cycles, then one burst request at a time. The channel is free when the memory has
+/// accepted the last burst, and the stage is done when the last response has arrived. With
+/// pe.dma.port lt a burst is accepted and answered when its b_transport has ended, so bursts follow
+/// one after the other.
 ///
-/// An address of the wrong side is the report `/kernbench/pe_dma/address`. Where the user lets the
-/// run go on after it, no burst of that stage is sent, it ends after its setup, and what it should
-/// have read are bytes of TCM that nobody has written (arch::Storage).
-/// Not modelled: a cost of each row of a strided slice, DMA's own use of TCM bandwidth.
+/// An address on the wrong side is reported as `/kernbench/pe_dma/address`. If the user lets the
+/// run continue, no burst of that stage is sent, the stage ends after its setup, and the bytes that
+/// it should have read count as not written (arch::Storage). Not modelled: a cost per row of a
+/// strided slice, DMA's own use of TCM bandwidth.
 class PeDma : public sc_core::sc_module,
               private Settling,
               private ForwardInterface<StageProtocol>,
@@ -37,7 +37,7 @@ class PeDma : public sc_core::sc_module,
 
   MemoryPort port;
 
-  /// A channel is being set up, or a burst has been requested and not answered.
+  /// A channel is being set up, or a requested burst has not been answered.
   bool serving() const;
   bool setting_up() const { return !setups_.empty(); }
 
@@ -60,10 +60,6 @@ class PeDma : public sc_core::sc_module,
     ArrivalQueue queue;
     std::vector<Channel> channels;
   };
-  struct SetUp {
-    sc_core::sc_time time;  // to the tick, which may be finer than 1 ps
-    Channel* channel;
-  };
 
   tlm::tlm_sync_enum nb_transport_fw(StageTransaction& stage, tlm::tlm_phase& phase,
                                      sc_core::sc_time& delay) override;
@@ -77,13 +73,12 @@ class PeDma : public sc_core::sc_module,
   void request_burst(Channel& channel);
   void release(Channel& channel);
   void finish(StageTransaction& stage, const Channel& channel);
-  /// Reports those that are not.
+  /// Reports addresses on the wrong side.
   bool addresses_are_sound(const StageTransaction& stage) const;
 
   PeContext& pe_;
   std::array<Direction, 2> directions_;  // read, write
-  std::deque<SetUp> setups_;             // by time, those of one instant as granted
-  sc_core::sc_event setup_event_;
+  TimedQueue<Channel*> setups_;          // channels that are being set up
 };
 
 }  // namespace kernbench

@@ -13,7 +13,8 @@ arch::Picoseconds PeGemm::duration(const arch::StageSpec& stage) const {
                           static_cast<std::uint64_t>(stage.n));
 }
 
-// In place from the start: the scheduler lets no other stage see the accumulator before the end.
+// Computed in place at the start, since the scheduler lets no other stage see the accumulator
+// before the end.
 void PeGemm::begin_compute(StageTransaction& stage) {
   arch::multiply_accumulate(stage.spec.m, stage.spec.k, stage.spec.n, stage.operands->a,
                             stage.operands->b, *stage.accumulator);

@@ -13,13 +13,13 @@ namespace {
 
 bool is_send(const StageTransaction& stage) { return stage.spec.kind == arch::StageKind::send; }
 
-/// The side in TCM.
+/// The slice in TCM.
 arch::Slice& tcm_side(arch::StageSpec& spec) {
   return spec.kind == arch::StageKind::send ? spec.operands[0] : spec.out;
 }
 
-/// A message is the entries row by row, whatever its tensor's layout at either end.
-arch::Slice packed(const arch::Slice& slice) {
+/// A message has the entries row by row, whatever the tensor's layout at either end.
+arch::Slice row_by_row(const arch::Slice& slice) {
   arch::Slice dense = slice;
   dense.row_stride = slice.cols;
   dense.col_stride = 1;
@@ -185,7 +185,7 @@ void PeIpcq::start_message(StageTransaction& command) {
   if (command.compute) {
     const arch::Slice& side = tcm_side(command.spec);
     if (is_send(command)) {
-      arch::gather(pe_.tcm, side, packed(side), command.bytes);  // sampled at start (R8.1)
+      arch::gather(pe_.tcm, side, row_by_row(side), command.bytes);  // sampled at start (R8.1)
     } else {
       command.bytes.resize(command.spec.bytes);
     }
@@ -248,7 +248,7 @@ void PeIpcq::finish(StageTransaction& command) {
   command.end = command.done = pe_.time.now();
   if (command.compute && !is_send(command)) {
     const arch::Slice& side = command.spec.out;
-    arch::scatter(pe_.tcm, side, packed(side), command.bytes);
+    arch::scatter(pe_.tcm, side, row_by_row(side), command.bytes);
   }
   pe_.end_access(command);
   send_backward(stage_in, command, tlm::BEGIN_RESP);

@@ -15,23 +15,24 @@
 
 namespace kernbench {
 
-/// Slots that PE_IPCQ has served, and messages of which that was the last one.
+/// Slots that PE_IPCQ has served, and messages whose last slot it has served.
 struct IpcqCount {
   std::uint64_t messages = 0;
   std::uint64_t slots = 0;
 };
 
-/// PE_IPCQ: messages between the TCMs of two PEs. Each ordered pair of PEs has `channels`
-/// independent FIFO channels of `depth` slots of `slot_bytes` at the receiver; a message takes
-/// ceil(bytes / slot_bytes) of them, the sender holds a credit for each that is free.
+/// PE_IPCQ (inter-PE communication queue): messages between the TCMs of two PEs. Each ordered pair
+/// of PEs has `channels` independent FIFO channels of `depth` slots of `slot_bytes` at the
+/// receiver. A message takes ceil(bytes / slot_bytes) slots; the sender holds a credit for each
+/// free slot.
 ///
-/// Timing: one server. A slot to send takes send_cycles and then leaves; it arrives at the server
-/// when it is the next of the first message of its channel and there is a credit, which it takes. A
-/// received slot takes recv_cycles; it arrives when it has come and a receive is the first of its
-/// channel. Then its credit goes back, which takes the latency of the way and no bandwidth.
-/// Arrivals of one instant are served by command number. A send is done at the end of its last
-/// slot, a receive likewise. A command that waits for a credit or a slot occupies nothing. Not
-/// modelled: what slots and TCM accesses take of TCM bandwidth.
+/// Timing: there is one server. A slot to send arrives at the server when it is the next slot of
+/// its channel's first message and a credit is available, which it takes. It takes send_cycles and
+/// then leaves. A received slot arrives at the server when it has come over the links and a receive
+/// is first in its channel. It takes recv_cycles; then its credit returns, which takes the latency
+/// of the route and no bandwidth. Arrivals of one instant are served by command number. A send or
+/// receive is done at the end of its last slot. A command that waits for a credit or a slot does
+/// not occupy the server. Not modelled: the TCM bandwidth that slots use.
 class PeIpcq : public sc_core::sc_module,
                private Settling,
                private ForwardInterface<StageProtocol>,
@@ -39,25 +40,25 @@ class PeIpcq : public sc_core::sc_module,
                private BackwardInterface<PacketProtocol> {
  public:
   TargetSocket<StageProtocol> stage_in{"stage_in"};
-  /// To and from the links, which must keep the order of the packets of a channel. Unbound in a
-  /// design of which no program sends.
+  /// To and from the links, which must keep the order of a channel's packets. Unbound in a design
+  /// in which no program sends.
   OptionalInitiatorSocket<PacketProtocol> packet_out{"packet_out"};
   OptionalTargetSocket<PacketProtocol> packet_in{"packet_in"};
 
   PeIpcq(const sc_core::sc_module_name& name, PeContext& pe);
 
-  /// Messages can leave. From the end of elaboration on.
+  /// Messages can be sent. Valid from the end of elaboration on.
   bool connected() const { return packet_out.size() != 0; }
   bool serving() const { return current_ != nullptr; }
-  /// What the commands in flight wait for.
+  /// Adds what the commands in flight wait for.
   void waits(arch::WaitGraph& graph) const;
 
   struct Sent {
     command::IpcqChannel to;
     IpcqCount count;
   };
-  /// What has left so far, by (peer, channel). What of it the peer has not received() is on the way
-  /// or lies in its slots.
+  /// What has been sent so far, by (peer, channel). The part that the peer has not received() is on
+  /// the links or in the peer's slots.
   std::vector<Sent> sent() const;
   IpcqCount received(const command::IpcqChannel& from) const;
 
@@ -67,7 +68,7 @@ class PeIpcq : public sc_core::sc_module,
  private:
   /// A slot of a message; with 0 bytes, the credit for one.
   struct SlotPacket : Packet {
-    PeIpcq* owner = nullptr;  // takes it back
+    PeIpcq* owner = nullptr;  // gets it back
     std::uint32_t source = 0;
     std::uint32_t channel = 0;
     std::uint64_t number = 0;  // in its message
@@ -82,8 +83,9 @@ class PeIpcq : public sc_core::sc_module,
     Connection& connection;
     const bool sends;
     std::vector<StageTransaction*> commands;  // not done, in order
-    StageTransaction slot;                    // of the first of them: at the server, if at_server
-    std::uint64_t next = 0;                   // number of that slot in its message
+    StageTransaction slot;                    // of the first command; it is at the server if
+                                              // at_server
+    std::uint64_t next = 0;                   // the slot's number in its message
     bool at_server = false;
     IpcqCount done;
   };
@@ -99,7 +101,7 @@ class PeIpcq : public sc_core::sc_module,
     Lane send{*this, true};
     Lane recv{*this, false};
     std::uint32_t credits;             // free slots at the peer
-    std::vector<SlotPacket*> arrived;  // and not received, in order
+    std::vector<SlotPacket*> arrived;  // and not yet received, in order
   };
   using Connections = std::vector<std::unique_ptr<Connection>>;
 
@@ -107,7 +109,7 @@ class PeIpcq : public sc_core::sc_module,
                                      sc_core::sc_time& delay) override;
   tlm::tlm_sync_enum nb_transport_fw(Packet& packet, tlm::tlm_phase& phase,
                                      sc_core::sc_time& delay) override;
-  /// Of no use here: credits bound what is under way.
+  /// Not needed: credits bound the packets in flight.
   tlm::tlm_sync_enum nb_transport_bw(Packet& /*packet*/, tlm::tlm_phase& /*phase*/,
                                      sc_core::sc_time& /*delay*/) override {
     return tlm::TLM_ACCEPTED;
@@ -115,11 +117,13 @@ class PeIpcq : public sc_core::sc_module,
   void settle() override;
   void complete();
 
-  /// A program may come from elsewhere than `tl`. False: reported.
+  /// False: the peer does not exist, which is reported. (`tl` checks this, but a program may come
+  /// from elsewhere.)
   bool is_reachable(const StageTransaction& command) const;
-  /// The slot that has come is the next of the receive. False: reported, and nothing goes on.
+  /// The arrived slot is the next one of the receive. False: the mismatch is reported, and the
+  /// receive does not continue.
   bool fits(const Lane& lane) const;
-  /// The lane's next slot arrives at the server if it can.
+  /// The lane's next slot arrives at the server if that is possible.
   void offer_next(Lane& lane);
   void start_message(StageTransaction& command);
   void send_slot(const Lane& lane);
@@ -128,11 +132,11 @@ class PeIpcq : public sc_core::sc_module,
   SlotPacket& make_packet(const Connection& connection, std::uint64_t bytes);
   std::uint64_t slots(const StageTransaction& command) const;
   Connection& connection(const command::IpcqChannel& with);
-  /// The connection, or where it belongs.
+  /// The position of the connection, or of where to insert it.
   Connections::const_iterator first_from(const command::IpcqChannel& with) const;
 
   PeContext& pe_;
-  Connections connections_;              // in use so far, by (peer, channel)
+  Connections connections_;              // used so far, by (peer, channel)
   ArrivalQueue queue_;                   // slots
   StageTransaction* current_ = nullptr;  // slot in service
   sc_core::sc_event complete_event_;

@@ -7,8 +7,8 @@ namespace kernbench {
 
 /// PE_MATH: element-wise and reduction ops, on TCM tensors or on PE_GEMM's accumulator.
 ///
-/// Timing: ceil(n_elements / lanes) / op_rate[op] + fixed_cycles; the op is a label otherwise.
-/// Not modelled: the log-depth tail of a reduction, TCM bandwidth.
+/// Timing: ceil(n_elements / lanes) / op_rate[op] + fixed_cycles; the op has no other effect on
+/// time. Not modelled: the log-depth tail of a reduction, TCM bandwidth.
 class PeMath : public ServerEngine {
  public:
   PeMath(const sc_core::sc_module_name& name, PeContext& pe);

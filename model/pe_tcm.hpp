@@ -5,11 +5,11 @@
 
 namespace kernbench {
 
-/// PE_TCM: one server for FETCH (TCM to PE_GEMM's operand registers) and STORE (accumulator to TCM,
-/// rounded to the output's dtype), R6.6.
+/// PE_TCM (tightly coupled memory): one server for FETCH (TCM to PE_GEMM's operand registers) and
+/// STORE (accumulator to TCM, rounded to the output's dtype), R6.6.
 ///
-/// Timing: ceil(bytes / bytes_per_cycle) cycles; FETCH moves the A and the B tile.
-/// Not modelled: banks and their conflicts, MATH's and DMA's own TCM traffic.
+/// Timing: ceil(bytes / bytes_per_cycle) cycles; FETCH moves the A and the B tile. Not modelled:
+/// banks and bank conflicts, the TCM traffic of MATH and DMA.
 class PeTcm : public ServerEngine {
  public:
   PeTcm(const sc_core::sc_module_name& name, PeContext& pe);

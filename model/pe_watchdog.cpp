@@ -26,7 +26,8 @@ void PeWatchdog::start() {
   look_event_.notify(context_.time.to_sc_time(limit_ps_ + 1));
 }
 
-// Later by 1 ps than the limit: what goes on at the very end of it counts, whatever runs first.
+// 1 ps later than the limit, so that progress at the very end of the limit counts, whichever
+// process runs first.
 void PeWatchdog::look() {
   if (pe_.serving()) context_.last_progress = context_.time.now();
   const std::uint64_t silence = context_.time.now() - context_.last_progress;

@@ -10,23 +10,24 @@ namespace kernbench {
 
 class Pe;
 
-/// Ends a run in which nothing goes on: the report `/kernbench/pe/watchdog`, with the lines of
-/// Pe::waiting(), when for more than pe.watchdog_ns no stage and no dispatch has begun or ended and
-/// no burst has been accepted or answered, although commands are outstanding. An engine that serves
-/// a stage goes on by itself, however long that takes, and so does a dispatch; a kernel that has no
-/// command outstanding, and waits for its host, is not looked at. What goes on in other PEs does
-/// not count: a wait for a message is silence, however busy its sender is.
+/// Ends a run that makes no progress. It reports `/kernbench/pe/watchdog` with the lines of
+/// Pe::waiting() when commands are outstanding, but for more than pe.watchdog_ns no stage or
+/// dispatch has begun or ended and no burst has been accepted or answered. A stage that is being
+/// served and a dispatch count as progress, however long they take. A kernel without outstanding
+/// commands that waits for its host is ignored. The activity of other PEs does not count: a wait
+/// for a message is not progress, however busy its sender is.
 ///
-/// It looks only while a command is outstanding, and leaves no event behind: a run ends when it
-/// would end without. Once it has reported it looks again when the outstanding commands are done.
+/// It checks only while a command is outstanding and leaves no event pending, so a run ends when it
+/// would end without the watchdog. After a report it checks again when the outstanding commands are
+/// done.
 class PeWatchdog : public sc_core::sc_module {
  public:
-  /// `of`: the PE that `pe` is of.
+  /// `of`: the PE to which `pe` belongs.
   PeWatchdog(const sc_core::sc_module_name& name, PeContext& pe, const Pe& of);
 
   /// A command is outstanding.
   void start();
-  /// None is any more.
+  /// No command is outstanding any more.
   void stop() { look_event_.cancel(); }
 
  private:

@@ -8,8 +8,9 @@
 
 namespace kernbench {
 
-/// An engine that serves one stage at a time in order of arrival: PE_TCM, PE_GEMM, PE_MATH.
-/// An SC_METHOD state machine; an engine gives the duration of a stage and, in data mode, its work.
+/// An engine that serves one stage at a time in order of arrival: PE_TCM, PE_GEMM, PE_MATH. It is
+/// an SC_METHOD state machine. A derived engine defines the duration of a stage and, in data mode,
+/// its computation.
 class ServerEngine : public sc_core::sc_module,
                      protected Settling,
                      protected ForwardInterface<StageProtocol> {
@@ -31,7 +32,7 @@ class ServerEngine : public sc_core::sc_module,
   virtual arch::Picoseconds duration(const arch::StageSpec& stage) const = 0;
   /// Inputs are sampled when the stage starts (R8.1).
   virtual void begin_compute(StageTransaction& stage) = 0;
-  /// Outputs become visible when it ends.
+  /// Outputs become visible when the stage ends.
   virtual void end_compute(StageTransaction& stage) = 0;
 
   tlm::tlm_sync_enum nb_transport_fw(StageTransaction& stage, tlm::tlm_phase& phase,

@@ -5,7 +5,7 @@
 
 namespace kernbench {
 
-/// The level of the hierarchy that a cube's modules are named below.
+/// The module below which a cube's modules are named.
 class Sip::CubeModule : public sc_core::sc_module {
  public:
   CubeModule(const sc_core::sc_module_name& name, const arch::TopologyConfig& topology,

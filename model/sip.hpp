@@ -10,7 +10,8 @@
 
 namespace kernbench {
 
-/// Cubes on a ring of UCIe links. Its modules are `cubeC` and `d2d`.
+/// A SIP (system in package): cubes on a ring of UCIe links. Its modules are `cubeC` and `d2d` (die
+/// to die).
 class Sip : public sc_core::sc_module {
  public:
   /// `sip`: its number in the design.

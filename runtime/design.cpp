@@ -131,7 +131,7 @@ std::vector<std::uint32_t> Design::used_pes() const {
   return used;
 }
 
-// Sockets are bound by now, and nothing has run.
+// Sockets are bound now, and nothing has run yet.
 void Design::start_of_simulation() {
   started_ = true;
   for (; !writes_.empty(); writes_.pop_front()) {
@@ -142,7 +142,7 @@ void Design::start_of_simulation() {
 
 std::vector<double> Design::read(const DeviceTensor& tensor) {
   std::vector<double> values(static_cast<std::size_t>(tensor->spec.shape.elements()), 0);
-  // The first one's entries are to stay: from the last to the first.
+  // From the last part to the first, so that the first one's entries remain.
   for (auto part = tensor->parts.rbegin(); part != tensor->parts.rend(); ++part) {
     const std::vector<double> entries = read_tensor(machine.pe(part->pe), part->handle);
     const auto cols = static_cast<std::ptrdiff_t>(part->shard.cols);

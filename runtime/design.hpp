@@ -18,14 +18,14 @@
 
 namespace kernbench::runtime {
 
-/// Messages on one channel that have been sent and not received.
+/// Messages on one channel that have been sent but not received.
 struct Unreceived {
   std::uint32_t sender = 0, receiver = 0;  ///< numbers of PEs
   std::uint32_t channel = 0;
   IpcqCount count;
 };
-/// Between these PEs, which are idle, by sender, receiver and channel. Messages to others are not
-/// looked at.
+/// Those between these PEs, which must be idle, sorted by sender, receiver and channel. Messages to
+/// other PEs are ignored.
 std::vector<Unreceived> unreceived(const std::vector<const Pe*>& pes);
 
 /// A launch that has ended with messages that nobody has received.
@@ -51,15 +51,15 @@ class Design : public sc_core::sc_module {
 
   /// The entries of a tensor, row-major; data mode only.
   void write(const DeviceTensor& tensor, const std::vector<double>& values);
-  /// Launches run in the order of these calls: one starts when every program of the one before has
-  /// returned and its commands are done, and nothing is left of its messages.
+  /// Launches run in the order of these calls. A launch starts when every program of the one before
+  /// has returned, all its commands are done, and all its messages have been received.
   void launch(const KernelLaunch& launch);
 
-  /// Every launch is over, and none was leaky.
+  /// Every launch has ended, and none was leaky.
   bool done() const { return running_ == 0 && next_launch_ == launches_.size() && !leak_; }
-  /// The launch that was, which ended the run: a later one would receive its messages.
+  /// The leaky launch. It ends the run, since a later launch would receive its messages.
   const std::optional<LeakyLaunch>& leak() const { return leak_; }
-  /// A kernel has thrown InputError: what, else null.
+  /// The InputError that a kernel has thrown; null if none has.
   std::exception_ptr failure() const;
   /// When the last of the PEs was done.
   std::uint64_t last_done_ps() const;
@@ -68,10 +68,11 @@ class Design : public sc_core::sc_module {
 
   // After the run, in data mode:
 
-  /// Entries of a tensor, row-major, as they are in HBM. Of what several programs hold, the first
-  /// one's; of what none holds, 0.
+  /// Entries of a tensor, row-major, as they are in HBM. An entry that several programs hold is the
+  /// first one's. An entry that no program holds is 0.
   std::vector<double> read(const DeviceTensor& tensor);
-  /// The observed values by name: stacked along the first axis, by program and, of one, by time.
+  /// The observed values by name, stacked along the first axis: by program, and within a program by
+  /// time.
   FileTensors observed() const;
 
  private:
@@ -89,10 +90,10 @@ class Design : public sc_core::sc_module {
 
   std::vector<KernelLaunch> launches_;
   std::size_t next_launch_ = 0;
-  std::size_t running_ = 0;  // programs of the launch under way
+  std::size_t running_ = 0;  // running programs of the current launch
   std::optional<LeakyLaunch> leak_;
   bool started_ = false;
-  std::deque<Write> writes_;           // until it is
+  std::deque<Write> writes_;           // until the simulation has started
   std::vector<FileTensors> observed_;  // by PE
 };
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "runtime/run.hpp"
+#include "runtime/summary_json.hpp"
 
 namespace kernbench::runtime {
 namespace {

@@ -9,14 +9,14 @@
 
 #include "kernels/shards.hpp"
 #include "runtime/design.hpp"
+#include "runtime/run_to_end.hpp"  // SimulationError
 #include "runtime/stage_files.hpp"
-#include "runtime/watchdog.hpp"  // SimulationError
 #include "tlm_if/command/error.hpp"
 
 namespace kernbench::runtime {
 
-/// A host program: tensors on the PEs of a design, and kernels launched on them one after the
-/// other.
+/// A host program: it places tensors on the PEs of a design and launches kernels on them one after
+/// the other.
 ///
 ///     Host host("attention", topology, true, {"op_log.csv", {}, {}, "summary.json"});
 ///     const auto x = host.from_file("x.safetensors", "x", kernels::split_rows(1024, 8));
@@ -26,23 +26,23 @@ namespace kernbench::runtime {
 ///     const std::vector<double> result = host.read(y);
 ///     host.finish();
 ///
-/// A sharding gives each program of `pes` its part (empty: all of the tensor); a launch that takes
-/// the tensor runs its program i on the same PE. Everything is checked before anything runs: each
-/// call throws InputError for what is wrong with it. Its what() and that of SimulationError are a
-/// line complete by itself; detail() of either has further ones, of the latter who waits for what.
+/// A sharding gives each program of `pes` its part of a tensor (empty: all of the tensor). A launch
+/// with that tensor runs its program i on the same PE. Everything is checked before anything runs:
+/// each call throws InputError for its mistakes. what() of InputError and SimulationError is one
+/// complete line; detail() has further lines, for SimulationError the wait graph.
 class Host {
  public:
-  /// `data`: with numbers; otherwise only times are computed. `outputs`: opened here, completed by
-  /// finish(). Once a process: SystemC's kernel is global.
+  /// `data`: compute numbers; otherwise only times are computed. `outputs`: opened here and
+  /// completed by finish(). Make one Host per process, since SystemC's kernel is global.
   Host(std::string_view name, const arch::TopologyConfig& topology, bool data,
        const StagePaths& outputs = {});
 
-  /// No PEs: program i is on PE i, for every PE of the design.
+  /// Without `pes`, program i is on PE i, for every PE of the design.
   DeviceTensor empty(std::string_view name, const command::Shape& shape, command::DType dtype,
                      kernels::Sharding sharding = {}, const std::vector<std::uint32_t>& pes = {});
   DeviceTensor zeros(std::string_view name, const command::Shape& shape, command::DType dtype,
                      kernels::Sharding sharding = {}, const std::vector<std::uint32_t>& pes = {});
-  /// `values`: row-major, one an entry.
+  /// `values`: row-major, one per entry.
   DeviceTensor from_values(std::string_view name, const command::Shape& shape, command::DType dtype,
                            const std::vector<double>& values, kernels::Sharding sharding = {},
                            const std::vector<std::uint32_t>& pes = {});
@@ -51,28 +51,28 @@ class Host {
                          kernels::Sharding sharding = {},
                          const std::vector<std::uint32_t>& pes = {});
 
-  /// Sends the kernel to the PEs of the grid when the launch before is over; PE_CPU takes
+  /// Sends the kernel to the PEs of the grid when the previous launch has ended; PE_CPU takes
   /// `pe.cpu.launch_ns` to start it.
   void launch(std::string title, KernelLaunch::Body body, std::vector<DeviceTensor> arguments,
               const Grid& grid);
 
-  /// Runs every launch to its end; those that come later, at another run(), from the time at which
-  /// this one ends. Throws SimulationError if they do not come to it, and what a kernel throws.
+  /// Runs every launch to its end. Later launches, with another run(), start at the time at which
+  /// this run ended. Throws SimulationError if a launch does not end, and whatever a kernel throws.
   void run();
 
-  /// After the last run(): completes the outputs and the sinks of design().recorder. What is
-  /// launched later is not recorded; a second call does nothing. Without it there are no files.
-  /// They are those of a kernel on the command line, the summary without the keys that are of a
-  /// kernel or of the host's time. Throws InputError while a launch is not over: no file is written
-  /// then.
+  /// Completes the outputs and the sinks of design().recorder; call it after the last run(). Later
+  /// launches are not recorded, and a second call does nothing. Without finish() there are no
+  /// files. The files are those of the command line, except that the summary lacks the keys of a
+  /// kernel and of the host's time. Throws InputError, and writes no file, if a launch has not
+  /// ended.
   void finish();
 
   /// After run(), with data: the entries of a tensor, row-major.
   std::vector<double> read(const DeviceTensor& tensor) { return design_.read(tensor); }
-  /// When the last launch was over.
+  /// When the last launch ended.
   std::uint64_t end_ps() const { return design_.last_done_ps(); }
-  /// The machine and its recorder, to look at, or to add sinks to before the first run(); finish()
-  /// hands them their last rows.
+  /// The machine and its recorder, to inspect, or to add sinks before the first run(). finish()
+  /// passes the last rows to the sinks.
   Design& design() { return design_; }
 
  private:
@@ -81,7 +81,8 @@ class Host {
 
   const arch::TopologyConfig topology_;
   const bool data_;
-  const std::unique_ptr<StageFiles> files_;  // their buffers are much for the stack of a thread
+  const std::unique_ptr<StageFiles> files_;  // on the heap, since their buffers are large for a
+                                             // thread's stack
   DeviceMemory memory_;
   Design design_;
   bool finished_ = false;

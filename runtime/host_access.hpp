@@ -10,18 +10,18 @@
 
 namespace kernbench::runtime {
 
-// Host access to what a PE computes on: debug transport through its memory socket, without time.
-// Data mode only, once the sockets are bound: from start_of_simulation() of a module on, or from
-// sc_start(SC_ZERO_TIME) on. For PEs in a design of one's own; Host and Design do the same for
-// theirs. A memory that moves fewer bytes than it is asked to is the report
+// Host access to a PE's tensors by debug transport through its memory socket, which takes no time.
+// Data mode only, and only once the sockets are bound: in or after a module's
+// start_of_simulation(), or after sc_start(SC_ZERO_TIME). For PEs in your own design; Host and
+// Design do the same for theirs. If the memory moves fewer bytes than requested, the report is
 // /kernbench/runtime/host_access.
 
 /// Rounds the entries to the tensor's dtype and writes them. `handle` is row-major in HBM, in the
-/// PE's own addresses; `values` has one an entry, row after row; another
-/// number of them is an InputError.
+/// PE's own addresses. `values` has one value per entry, row after row; any other number is an
+/// InputError.
 void write_tensor(Pe& pe, const command::TensorHandle& handle, const std::vector<double>& values);
 
-/// The bytes that write_tensor() makes of `count` entries, behind those of `bytes`.
+/// Appends to `bytes` what write_tensor() makes of `count` entries.
 void append_entries(command::DType dtype, const double* values, std::size_t count,
                     std::vector<std::uint8_t>& bytes);
 /// Writes them to HBM, in the PE's own addresses.

@@ -5,9 +5,9 @@
 
 namespace kernbench::runtime {
 
-// The end of a region moves to the present or beyond when one of its commands starts or is done.
-// Rows that have been handed over by then lie in the past, so all that was beyond the old end is
-// within the new one.
+// The end of a region moves to the present time or later when one of its commands starts or is
+// done. Rows that have been handed over by then are in the past, so everything after the old end is
+// before the new end.
 void LoopWindow::follow_region() {
   const std::vector<Region>& regions = cpu_.regions();
   const auto region = std::find_if(regions.begin(), regions.end(),
@@ -37,10 +37,10 @@ void LoopWindow::record(const record::StageRecord& record) {
   if (rows_.size() == kRowsAtOnce) take_rows();
 }
 
-// All rows lie in the past: only the end of the region that is known now decides.
+// All rows are in the past, so only the present end of the region matters.
 void LoopWindow::take_rows() {
   follow_region();
-  if (entered_) {  // else what is over by now ended before the region began
+  if (entered_) {  // otherwise all ended rows ended before the region began
     for (const record::StageRecord& row : rows_) {
       add(inside_, row, start_ps_, end_ps_);
       add(after_, row, end_ps_, row.end);

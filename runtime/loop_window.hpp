@@ -13,20 +13,20 @@
 
 namespace kernbench::runtime {
 
-/// Time that the engines of a PE worked, and that things stood still, within a part of its run; of
-/// several PEs, summed.
+/// Busy times of a PE's engines, and stalls and waits, within a part of its run; for several PEs,
+/// summed.
 struct WindowStatistics {
-  std::uint64_t time_ps = 0;  ///< length of that part
+  std::uint64_t time_ps = 0;  ///< length of the part
   std::array<std::uint64_t, arch::kEngines> busy_ps{};
   record::StallStatistics stalls;
 };
 
-/// Sums up what lies between the first start and the last end of a region, cut there, while the run
-/// of a design with one PE goes on. Whatever command it is for: of a region that is entered again,
-/// also what is done meanwhile.
+/// Sums up, during the run of a design with one PE, the stages between the first start and the last
+/// end of a region, clipped to that interval. Stages of all commands count, so for a region that is
+/// entered again also those between its entries.
 class LoopWindow : public record::OrderedSink {
  public:
-  /// `cpu` runs the kernel with the region, on the PE of the recorder, and must outlive this.
+  /// `cpu` runs the kernel with the region, on the recorder's PE, and must outlive this object.
   LoopWindow(const PeCpu& cpu, std::string region) : cpu_(cpu), name_(std::move(region)) {}
 
   void record(const record::StageRecord& record) override;
@@ -36,7 +36,7 @@ class LoopWindow : public record::OrderedSink {
   WindowStatistics statistics() const;
 
  private:
-  /// Rows that are looked at together: to ask for the region costs more than a row.
+  /// Rows that are processed together, since looking up the region costs more than a row.
   static constexpr std::size_t kRowsAtOnce = 256;
 
   void take_rows();

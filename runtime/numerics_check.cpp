@@ -14,7 +14,7 @@
 namespace kernbench::runtime {
 namespace {
 
-/// Infinite entries, which no error is relative to, count as 0.
+/// Infinite entries count as 0, since no error can be relative to them.
 double rms(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += std::isinf(value) ? 0 : value * value;
@@ -53,10 +53,11 @@ ErrorFigures compare(const std::string& name, const std::vector<double>& expecte
   const auto found = results.find(name);
   if (found == results.end()) {
     const std::vector<std::string> names = names_of(results);
-    throw std::logic_error(fmt::format(
-        "the kernel's reference has '{}', which is no output or observed value of the kernel; "
-        "those are {}{}",
-        name, fmt::join(names, ", "), did_you_mean(name, names)));
+    throw std::logic_error(
+        fmt::format("the kernel's reference has '{}', which is neither an output nor an observed "
+                    "value of the kernel; "
+                    "those are {}{}",
+                    name, fmt::join(names, ", "), did_you_mean(name, names)));
   }
   const std::size_t entries = found->second.values.size();
   if (entries != expected.size()) {
@@ -69,14 +70,14 @@ ErrorFigures compare(const std::string& name, const std::vector<double>& expecte
   ErrorFigures figures{name};
   for (std::size_t i = 0; i < entries; ++i) {
     const double value = found->second.values[i];
-    errors[i] = value == expected[i] ? 0 : std::abs(value - expected[i]);  // also of infinities
+    errors[i] = value == expected[i] ? 0 : std::abs(value - expected[i]);  // also for infinities
     if (!std::isfinite(errors[i])) {
       figures.max_abs_err = figures.rms_rel_err = std::numeric_limits<double>::infinity();
       return figures;
     }
     figures.max_abs_err = std::max(figures.max_abs_err, errors[i]);
   }
-  // A reference of zeros allows no error: any is infinitely large.
+  // A reference of zeros allows no error: any error is infinitely large relative to it.
   const double error = rms(errors);
   if (error > 0) figures.rms_rel_err = error / rms(expected);
   return figures;

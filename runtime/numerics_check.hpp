@@ -9,7 +9,7 @@
 
 namespace kernbench::runtime {
 
-/// How far a result is from its float64 reference. Not finite if the result is not.
+/// The error of a result against its float64 reference. Not finite if the result is not finite.
 struct ErrorFigures {
   std::string name;
   double max_abs_err = 0;
@@ -25,8 +25,8 @@ struct NumericsCheck {
 };
 
 /// Compares every output of `reference` with the result of that name; equal infinities agree.
-/// Throws std::logic_error for what is a mistake of the kernel's reference: no result of that size,
-/// a NaN, an infinity in what is checked, a tolerance that is not finite.
+/// Throws std::logic_error for a mistake in the kernel's reference: no result of that size, a NaN,
+/// an infinity in the checked output, a tolerance that is not finite.
 NumericsCheck check_numerics(const kernels::Reference& reference, const FileTensors& results);
 
 }  // namespace kernbench::runtime

@@ -6,17 +6,17 @@
 #include <algorithm>
 
 #include "runtime/run.hpp"
-#include "runtime/summary.hpp"
-#include "runtime/watchdog.hpp"
+#include "runtime/run_to_end.hpp"
+#include "runtime/summary_json.hpp"
 #include "tlm_if/command/error.hpp"
 
 namespace kernbench::runtime {
 namespace {
 
-/// Statistics have a place for each index up to the largest.
+/// Statistics have an entry for each index up to the largest.
 constexpr std::uint32_t kMaxIndex = 65535;
 
-/// What every reader of waveforms takes for a scope, with dots between scopes.
+/// A name that every waveform viewer accepts as a scope, with dots between scopes.
 bool is_scope(const std::string& name) {
   const auto ordinary = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -39,7 +39,7 @@ PeOutputs::~PeOutputs() {
   if (!finished_) detach();
 }
 
-// A PE that is gone is not to be touched; SystemC knows of every one that is there.
+// A destroyed PE must not be accessed; SystemC knows every PE that still exists.
 void PeOutputs::detach() {
   for (const Added& added : pes_) {
     if (sc_core::sc_find_object(added.path.c_str()) == added.object)

@@ -5,21 +5,21 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/watchdog.hpp"
+#include "runtime/run_to_end.hpp"
 
 namespace kernbench::runtime {
 
-/// How far a long run is, for who waits for it: one line on stderr, written again about once a
-/// second of the host's time and wiped at the end. Nothing if stderr is no terminal.
+/// Shows the progress of a long run: one line on stderr, rewritten about once per second of host
+/// time and erased at the end. Shows nothing if stderr is not a terminal.
 class Progress {
  public:
-  /// Of designs that outlive it and have `commands` to issue.
+  /// `designs` must outlive this object; together they issue `commands` commands.
   Progress(const std::vector<Watched>& designs, std::uint64_t commands);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Between stretches of simulated time.
+  /// Call it between slices of simulated time.
   void show();
 
  private:

@@ -8,11 +8,12 @@
 #include <memory>
 
 #include "runtime/progress.hpp"
+#include "runtime/summary_json.hpp"
 
 namespace kernbench::runtime {
 namespace {
 
-/// The open outputs of a run, and what feeds them.
+/// The open outputs of a run, and the sinks that fill them.
 class Outputs {
  public:
   Outputs(const RunRequest& request, const arch::TopologyConfig& topology)
@@ -45,7 +46,7 @@ class Outputs {
   record::OrderedSink* rows_;
 };
 
-/// A request, elaborated.
+/// An elaborated request.
 struct Run {
   Run(const sc_core::sc_module_name& name, const arch::TopologyConfig& machine,
       const MemoryFactory& memory, const RunRequest& run_request)
@@ -84,7 +85,7 @@ struct Run {
   std::vector<std::unique_ptr<record::HazardChecker>> hazards;  // by program
 };
 
-/// Completes what the recorder feeds. Returns why the run has no figure, if one was wanted.
+/// Completes the recorder's sinks. Returns why the run has no figure, if one was wanted.
 std::string finish(Run& run) {
   try {
     run.design.recorder.finish(run.design.last_done_ps());
@@ -120,7 +121,7 @@ RunResult result_of(Run& run) {
     return arch::dispatch_cycles(topology.pe.pe_cost_model, segments, bytes);
   };
   arch::Rational loop_cycles = cycles(result.totals.segments, result.totals.logical_bytes);
-  // R13.1: inside the loop; of a kernel without one, all.
+  // R13.1: inside the loop; for a kernel without a loop, of the whole run.
   for (const Phase& phase : result.phases) {
     if (phase.name == kLoopRegion) loop_cycles = cycles(phase.segments, phase.logical_bytes);
   }

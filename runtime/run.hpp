@@ -7,19 +7,19 @@
 #include <vector>
 
 #include "model/record/figure.hpp"
+#include "runtime/run_to_end.hpp"
 #include "runtime/stage_files.hpp"
 #include "runtime/summary.hpp"
-#include "runtime/watchdog.hpp"
 
 namespace kernbench::runtime {
 
-/// Where a run's outputs go; empty: not wanted.
+/// The output files of a run; empty: not wanted.
 struct OutputPaths : StagePaths {
   std::string outputs, figure;
 };
 
 /// One kernel to run on a machine of its own. `launch`, `inputs` and `topology` must outlive the
-/// run, `launch` its result too.
+/// run; `launch` must outlive its result too.
 struct RunRequest {
   const Launch* launch = nullptr;
   const kernels::HostTensors* inputs = nullptr;    ///< none: timing only
@@ -33,17 +33,16 @@ struct RunRequest {
   bool reverse_creation = false;        ///< MachineOptions
 };
 
-/// What these PEs have done until now, by the names that they have in it.
+/// What these PEs have done so far, under the given names.
 RunResult result_of(const PesByName& pes, const record::Statistics& statistics);
-/// The same of a machine and the PEs that its launches name; nothing of a kernel.
+/// The same for a machine and the PEs that its launches name, without what only a kernel knows.
 RunResult result_of(const Design& design, const arch::TopologyConfig& topology);
 
-/// Runs every request in one simulation, each on a machine of its own, `topology` if it has none,
-/// and checks the numbers. The
-/// outputs appear when all runs have come to their end, whatever their numbers. Once a process:
-/// SystemC's kernel is global. Throws InputError if an output cannot be opened, before anything
-/// runs; SimulationError if a run ends with work in flight, with the graph of who waits for what
-/// (R11.1).
+/// Runs every request in one simulation, each on a machine of its own, and checks the numbers. A
+/// request without a topology has `topology`. The outputs appear when all runs have ended, whether
+/// or not the numbers pass. Call it once per process, since SystemC's kernel is global. Throws
+/// InputError, before anything runs, if an output cannot be opened. Throws SimulationError, with
+/// the wait graph, if a run ends with work in flight (R11.1).
 std::vector<RunResult> simulate(const arch::TopologyConfig& topology, const MemoryFactory& memory,
                                 const std::vector<RunRequest>& requests);
 

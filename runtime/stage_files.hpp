@@ -15,21 +15,21 @@
 
 namespace kernbench::runtime {
 
-/// Where the outputs of contract 10 go; empty: not wanted.
+/// The files of the outputs of contract 10; empty: not wanted.
 struct StagePaths {
   std::string op_log, vcd, trace, summary;
 };
 
-/// These files, opened. Each appears under its name when it is complete: the summary by
-/// write_summary(), the others by the recorder's finish().
+/// These files, opened. Each appears under its name when it is complete: the summary after
+/// write_summary(), the others after the recorder's finish().
 class StageFiles {
  public:
-  /// Throws InputError if two have the same name or one cannot be opened.
+  /// Throws InputError if two files have the same name or one cannot be opened.
   explicit StageFiles(const StagePaths& paths);
 
-  /// Names a PE; every one, before its first record.
+  /// Names a PE. Call it for every PE before its first record.
   void add_pe(const record::PeScope& pe);
-  /// Names all of a machine. `shown`: those of the waveform; empty: all.
+  /// Names all PEs of a machine. `shown`: the PEs in the waveform; empty: all.
   void add_machine(const arch::TopologyConfig& topology,
                    const std::vector<std::uint32_t>& shown = {});
   void attach(record::Recorder& recorder);

@@ -10,7 +10,7 @@
 namespace kernbench::runtime {
 namespace {
 
-/// The same bits: tells 0 from -0, and takes a NaN for itself.
+/// True for the same bits: 0 differs from -0, and a NaN equals itself.
 bool bit_equal(const FileTensor& x, const FileTensor& y) {
   return x.dtype == y.dtype && x.values.size() == y.values.size() &&
          std::memcmp(x.values.data(), y.values.data(), x.values.size() * sizeof(double)) == 0;
@@ -41,7 +41,7 @@ void add(PortTotals& sum, const PortTotals& pe) {
   sum.accept_wait_ps += pe.accept_wait_ps;
 }
 
-/// One phase a name, from the first start to the last end on any PE.
+/// One phase per name, from the first start to the last end on any PE.
 void add(std::vector<Phase>& phases, const Region& region, const record::RegionStatistics& work) {
   if (!region.entered) return;
   auto phase = std::find_if(phases.begin(), phases.end(),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/summary_json.hpp"
+
 #include "runtime/launch/version.hpp"
 #include "runtime/shares.hpp"
-#include "runtime/summary.hpp"
 
 namespace kernbench::runtime {
 namespace {
@@ -36,6 +37,36 @@ ordered_json engines_json(const RunResult& result, const record::PeStatistics& s
 ordered_json stalls_json(const record::StallStatistics& stalls) {
   return {
       {"queue_ps", stalls.queue_ps}, {"admit_ps", stalls.admit_ps}, {"await_ps", stalls.await_ps}};
+}
+
+ordered_json regions_json(const RunResult& result) {
+  ordered_json regions = ordered_json::object();
+  for (const Phase& phase : result.phases) {
+    ordered_json& region = regions[phase.name];
+    region = {{"start_ps", phase.start_ps}, {"end_ps", phase.end_ps}};
+    if (!result.several_pes) continue;
+    region["pes"] = phase.pes;
+    region["entries"] = phase.entries;
+    region["total_ps"] = phase.total_ps;
+    region["longest_ps"] = phase.longest_ps;
+    ordered_json busy = ordered_json::object();
+    for (const Engine engine : workers(result.several_pes)) {
+      busy[std::string(to_string(engine))] = phase.work.busy_ps[static_cast<std::size_t>(engine)];
+    }
+    region["busy_ps"] = std::move(busy);
+    region["await_ps"] = phase.work.stalls.await_ps;
+    region["hbm_bytes"] = phase.work.hbm_bytes;
+  }
+  return regions;
+}
+
+/// JSON has no infinity: an error that is not finite is null.
+ordered_json numerics_json(const NumericsCheck& check) {
+  return {{"compared_with", "float64"},
+          {"max_abs_err", check.checked.max_abs_err},
+          {"rms_rel_err", check.checked.rms_rel_err},
+          {"tolerance", check.rms_rel_tolerance},
+          {"pass", check.pass}};
 }
 
 ordered_json port_json(const MemoryPortTotals& port) {
@@ -95,7 +126,7 @@ ordered_json summary_json(const RunResult& result) {
     json["kernel"] = result.launch->kernel();
     json["params"] = parameters_json(*result.launch);
   }
-  if (!result.topology.empty()) {  // else of a design of somebody else
+  if (!result.topology.empty()) {  // otherwise somebody else's design
     json["topology"] = result.topology;
     json["topology_overrides"] = result.topology_overrides;
     if (result.launch != nullptr) {
@@ -112,35 +143,11 @@ ordered_json summary_json(const RunResult& result) {
   }
   json["engines"] = engines_json(result, result.statistics);
   json["stalls"] = stalls_json(result.statistics.stalls);
-  ordered_json regions = ordered_json::object();
-  for (const Phase& phase : result.phases) {
-    ordered_json& region = regions[phase.name];
-    region = {{"start_ps", phase.start_ps}, {"end_ps", phase.end_ps}};
-    if (!result.several_pes) continue;
-    region["pes"] = phase.pes;
-    region["entries"] = phase.entries;
-    region["total_ps"] = phase.total_ps;
-    region["longest_ps"] = phase.longest_ps;
-    ordered_json busy = ordered_json::object();
-    for (const Engine engine : workers(result.several_pes)) {
-      busy[std::string(to_string(engine))] = phase.work.busy_ps[static_cast<std::size_t>(engine)];
-    }
-    region["busy_ps"] = std::move(busy);
-    region["await_ps"] = phase.work.stalls.await_ps;
-    region["hbm_bytes"] = phase.work.hbm_bytes;
-  }
-  json["regions"] = std::move(regions);
+  json["regions"] = regions_json(result);
   json["hbm"] = {{"read_bytes", result.statistics.hbm_read_bytes},
                  {"write_bytes", result.statistics.hbm_write_bytes}};
   json["dma_port"] = port_json(result.port);
-  if (result.numerics) {
-    // JSON has no infinity: an error that is not finite is null.
-    json["numerics"] = {{"compared_with", "float64"},
-                        {"max_abs_err", result.numerics->checked.max_abs_err},
-                        {"rms_rel_err", result.numerics->checked.rms_rel_err},
-                        {"tolerance", result.numerics->rms_rel_tolerance},
-                        {"pass", result.numerics->pass}};
-  }
+  if (result.numerics) json["numerics"] = numerics_json(*result.numerics);
   if (result.launch != nullptr) {
     json["tcm"] = {{"scratch_peak_bytes", result.launch->scratch_peak_bytes()}};
   }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/summary_table.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "model/arch/timing.hpp"
 #include "runtime/shares.hpp"
-#include "runtime/summary.hpp"
 
 namespace kernbench::runtime {
 namespace {
@@ -58,14 +59,18 @@ class Table {
   std::vector<Row> rows_;
 };
 
-void add_window_rows(Table& table, const std::vector<RunResult>& results) {
+/// The part of the runs to which the rows of the loop refer.
+std::string window_name(const std::vector<RunResult>& results) {
   const bool loops = std::all_of(results.begin(), results.end(),
                                  [](const RunResult& result) { return result.window_is_loop; });
   const bool runs = std::none_of(results.begin(), results.end(),
                                  [](const RunResult& result) { return result.window_is_loop; });
-  const std::string within = loops  ? "in the loop"
-                             : runs ? "in the run"
-                                    : "in the loop, or the run that has none";
+  if (loops) return "in the loop";
+  return runs ? "in the run" : "in the loop, or the run that has none";
+}
+
+void add_window_rows(Table& table, const std::vector<RunResult>& results) {
+  const std::string within = window_name(results);
   const bool several = several_pes(results);
   const std::string share =
       !several ? "share; ns" : fmt::format("share of each PE's time {}; ns, sum", within);
@@ -94,7 +99,7 @@ void add_window_rows(Table& table, const std::vector<RunResult>& results) {
   };
   waits("  await: the kernel, for results", &record::StallStatistics::await_ps);
   waits("  queue: the kernel, for a full queue", &record::StallStatistics::queue_ps);
-  waits("  admit: the next command, beside the others", &record::StallStatistics::admit_ps);
+  waits("  admit: the queue's head, while others run", &record::StallStatistics::admit_ps);
 }
 
 void add_numerics_rows(Table& table, const std::vector<RunResult>& results) {
@@ -138,7 +143,7 @@ bool has_phases(const RunResult& result) {
 
 void add_network_rows(Table& table, const std::vector<RunResult>& results) {
   if (std::none_of(results.begin(), results.end(), has_network)) return;
-  table.row("bytes sent to other PEs", results, [](const RunResult& result) {
+  table.row("bytes sent in the run to other PEs", results, [](const RunResult& result) {
     return fmt::format("{}", result.statistics.ipcq.sent_bytes);
   });
   const auto row = [&](const char* head, auto busiest) {
@@ -148,8 +153,8 @@ void add_network_rows(Table& table, const std::vector<RunResult>& results) {
                                 : fmt::format("{} {}", found.name, percent(found.share));
     });
   };
-  row("busiest link of the run", busiest_link);
-  row("busiest HBM of the run", busiest_memory);
+  row("busiest link in the run", busiest_link);
+  row("busiest HBM in the run", busiest_memory);
 }
 
 }  // namespace
@@ -158,7 +163,7 @@ std::string phase_table(const RunResult& result) {
   if (!has_phases(result)) return {};
   const std::vector<Engine> engines = workers(result.several_pes);
   std::vector<std::string> heads{"PEs", "entries", "longest, ns", "of the run", "mean, ns"};
-  heads.emplace_back(result.several_pes ? "HBM GB/s a PE" : "HBM GB/s");
+  heads.emplace_back(result.several_pes ? "HBM GB/s per PE" : "HBM GB/s");
   for (const Engine engine : engines) heads.emplace_back(to_string(engine));
   heads.emplace_back("await");
   Table table;
@@ -168,7 +173,7 @@ std::string phase_table(const RunResult& result) {
         fmt::format("{}", phase.pes), fmt::format("{}", phase.entries),
         nanoseconds(phase.longest_ps), percent(share_of(phase.longest_ps, result.sim_time_ps)),
         nanoseconds(phase.total_ps / phase.pes),
-        // Bytes a ps are 1000 GB/s.
+        // A byte per ps is 1000 GB/s.
         fmt::format("{:.1f}", 1000 * share_of(phase.work.hbm_bytes, phase.total_ps))};
     for (const Engine engine : engines) {
       const std::uint64_t ps = phase.work.busy_ps[static_cast<std::size_t>(engine)];
@@ -177,7 +182,10 @@ std::string phase_table(const RunResult& result) {
     cells.push_back(percent(share_of(phase.work.stalls.await_ps, phase.total_ps)));
     table.row(phase.name, cells);
   }
-  return table.text();
+  return table.text() +
+         "Shares of the engines and of await are of the time in the phase. Phases nest and "
+         "overlap: "
+         "their shares of the run may add up to more than 100 %.\n";
 }
 
 std::string summary_table(const std::vector<RunResult>& results,
@@ -198,19 +206,20 @@ std::string summary_table(const std::vector<RunResult>& results,
   table.row("tiles", results, [](const RunResult& result) {
     return fmt::format("{}", result.launch->instance().tiles);
   });
-  table.row("commands", results,
+  table.row("commands in the run", results,
             [](const RunResult& result) { return fmt::format("{}", result.totals.commands); });
-  table.row("logical bytes", results,
+  table.row("logical bytes in the run", results,
             [](const RunResult& result) { return fmt::format("{}", result.totals.logical_bytes); });
-  table.row("dispatch cycles", results,
+  table.row("dispatch cycles in the run", results,
             [](const RunResult& result) { return fmt::format("{}", result.dispatch_cycles); });
-  table.row("dispatch cycles a tile", results, [](const RunResult& result) {
-    return fmt::format("{:.3f}", result.dispatch_cycles_per_tile);
-  });
-  table.row("HBM bytes read", results, [](const RunResult& result) {
+  table.row("dispatch cycles per tile " + window_name(results), results,
+            [](const RunResult& result) {
+              return fmt::format("{:.3f}", result.dispatch_cycles_per_tile);
+            });
+  table.row("HBM bytes read in the run", results, [](const RunResult& result) {
     return fmt::format("{}", result.statistics.hbm_read_bytes);
   });
-  table.row("HBM bytes written", results, [](const RunResult& result) {
+  table.row("HBM bytes written in the run", results, [](const RunResult& result) {
     return fmt::format("{}", result.statistics.hbm_write_bytes);
   });
   table.row("TCM scratch bytes, peak", results, [](const RunResult& result) {

@@ -14,8 +14,8 @@
 
 namespace kernbench::tl {
 
-// What a kernel hands to Context::composite. Nothing is checked here: names, shapes and spaces are
-// when the composite is emitted (R4.9).
+// What a kernel passes to Context::composite. Nothing is checked here; names, shapes and spaces are
+// checked when the composite is emitted (R4.9).
 
 /// A named operand or scalar of the string forms: `{"s", S}`, `{"value", 0.5}`.
 struct Argument {
@@ -34,21 +34,21 @@ struct RecipeCall {
   Arguments arguments;
 };
 
-/// What follows a gemm: an epilogue op on its tiles (without a scope: output_tile), a recipe of
-/// phase epilogue, or with scope kernel any MATH op once after the tile loop, operands and scalars
-/// by the names of the op table and its destination as `out`.
+/// What follows a gemm: an epilogue op on its tiles (default scope: output_tile), a recipe of phase
+/// epilogue, or with scope kernel any MATH op, which runs once after the tile loop. Such an op has
+/// its operands and scalars under the names of the op table, and its destination as `out`.
 struct EpilogueCall {
   std::string name;
   Arguments arguments;
   std::optional<Scope> scope;
 };
 
-/// Online-softmax update of m, l (G,) and o (G, d) by scores s (G, TILE); its result is P, shape
-/// and dtype of s.
+/// Online-softmax update of m, l (G,) and o (G, d) by scores s (G, TILE). The result is P, with
+/// shape and dtype of s.
 RecipeCall softmax_merge(const Tensor& s, const Tensor& m, const Tensor& l, const Tensor& o);
 
-/// Root-mean-square norm of x (M, K) by gamma (K,), its result the gemm's a:
-/// x * gamma / sqrt(mean of x^2 over a row + eps), in the dtype of x.
+/// Root-mean-square norm of x (M, K) by gamma (K,). The result is the gemm's a: x * gamma /
+/// sqrt(mean of x^2 over a row + eps), in the dtype of x.
 RecipeCall rmsnorm_linear(const Tensor& x, const Tensor& gamma, double eps = kNormEps);
 /// Epilogue: gelu(accumulator + bias) on each output tile, then the layer norm of the gemm's out,
 /// in place in TCM, by gamma and beta. All three are (N,).
@@ -62,7 +62,7 @@ RecipeCall state_merge(const Tensor& m, const Tensor& l, const Tensor& o, const 
 // Epilogue ops, on the f32 accumulator. `other` is (M, N), (N,), (M, 1) or a scalar (1,).
 EpilogueCall add(const Tensor& other, Scope scope = Scope::output_tile);
 EpilogueCall mul(const Tensor& other, Scope scope = Scope::output_tile);
-/// `bias` is (N,): one entry a column.
+/// `bias` is (N,): one entry per column.
 EpilogueCall bias(const Tensor& bias, Scope scope = Scope::output_tile);
 EpilogueCall scale(double value, Scope scope = Scope::output_tile);
 EpilogueCall gelu(Scope scope = Scope::output_tile);
@@ -81,7 +81,7 @@ class GemmBuilder {
   GemmBuilder& out(const Tensor& tensor);
   /// The same as `out(ref(addr, {M, N}, dtype))`.
   GemmBuilder& out_ptr(command::Address addr);
-  /// Of an output that is not given; else that of a.
+  /// The dtype of an output that is not given (default: that of a).
   GemmBuilder& dtype(DType dtype);
   GemmBuilder& prologue(RecipeCall call);
   GemmBuilder& prologue(std::string name, Arguments arguments);
@@ -109,7 +109,7 @@ class RecipeBuilder {
  public:
   explicit RecipeBuilder(RecipeCall call) : call_(std::move(call)) {}
 
-  /// The recipe's primary output; without it: allocated in the open scope.
+  /// The recipe's primary output; if it is not given, it is allocated in the open scope.
   RecipeBuilder& out(const Tensor& tensor);
   RecipeBuilder& data_op(bool enabled);
 
@@ -129,7 +129,8 @@ class MathBuilder {
   MathBuilder(std::string op, Arguments arguments);
 
   MathBuilder& then(std::string op, Arguments arguments);
-  /// Of the op added last; without it: allocated in the open scope, dtype of the first operand.
+  /// The output of the op added last; if it is not given, it is allocated in the open scope with
+  /// the dtype of the first operand.
   MathBuilder& out(const Tensor& tensor);
   MathBuilder& data_op(bool enabled);
 

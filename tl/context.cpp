@@ -15,7 +15,7 @@ using command::OpKind;
 using command::OpSpec;
 using command::TensorHandle;
 
-/// A call that is refused leaves the scratch as it was.
+/// A refused call leaves the scratch unchanged.
 class Context::Attempt {
  public:
   explicit Attempt(Context& context) : context_(context), mark_(context.scratch_.mark()) {}
@@ -98,7 +98,7 @@ void Context::release_to(Scratch::Mark mark) {
   const command::Address top = scratch_.mark().top;
   if (mark.top >= top) return;
   scratch_.release(mark);
-  // Bytes that nobody can name any more are no longer the output of anything.
+  // Bytes that no tensor refers to any more do not count as an output.
   produced_.remove({scratch_.mark().top, top});
 }
 
@@ -106,7 +106,7 @@ template <class Cmd>
 void Context::issue(Cmd&& command) {
   const command::Address top = scratch_.mark().top;
   command::for_each_write(command, [&](const TensorHandle& handle) {
-    // Nobody can name a recipe's scratch, which has been released by now.
+    // No tensor refers to a recipe's scratch, which has been released by now.
     if (handle.addr < top) produced_.add(handle.range());
   });
   ++issued_;

@@ -38,8 +38,8 @@ class Out {
 
 /// The compiler: a kernel's calls become commands on a sink (contract 4).
 ///
-/// Every call checks its arguments and throws InputError with nothing submitted and nothing
-/// allocated (R4.9). A trailing CallSite is never given: it names the kernel's line in messages.
+/// Every call checks its arguments and throws InputError before anything is submitted or allocated
+/// (R4.9). Do not pass a trailing CallSite; its default names the kernel's line in messages.
 class Context {
  public:
   /// `sink` and `recipes` must outlive the context.
@@ -53,19 +53,20 @@ class Context {
   Tensor ref(command::Address addr, const Shape& shape, DType dtype, std::string_view name = {});
   /// HBM -> new TCM scratch of the same shape and dtype (DmaReadCmd).
   Tensor load(const Tensor& src, CallSite site = CallSite::here());
-  /// HBM -> a TCM tensor of the same shape and dtype, as the slot of a ring (DmaReadCmd).
+  /// HBM -> a given TCM tensor of the same shape and dtype, for example a slot of a ring
+  /// (DmaReadCmd).
   void load(const Tensor& src, const Tensor& out);
   /// TCM -> HBM (DmaWriteCmd).
   void store(const Tensor& dst, const Tensor& src);
-  /// A TCM tensor to another program of the launch, by its number (IpcqSendCmd). It is cut into
-  /// slots; done when the last is in the queue.
+  /// A TCM tensor to another program of the launch, given by its number (IpcqSendCmd). The tensor
+  /// is cut into slots; the send is done when the last slot has been sent.
   void send(Index dst, const Tensor& src, Index channel = 0);
-  /// The next message of that program and channel, which has as many bytes, into a TCM tensor
-  /// (IpcqRecvCmd). Does not block the kernel; what uses the tensor waits for it.
+  /// The next message of that program and channel, of the same number of bytes, into a TCM tensor
+  /// (IpcqRecvCmd). Does not block the kernel; commands that use the tensor wait for it.
   void recv(Index src, const Tensor& out, Index channel = 0);
   /// TCM scratch, not filled. No command.
   Tensor empty(const Shape& shape, DType dtype, CallSite site = CallSite::here());
-  /// N such tensors in turn, called `name`0, `name`1, .. in messages. No command.
+  /// N such tensors used in turn, called `name`0, `name`1, .. in messages. No command.
   template <std::size_t N>
   Ring<N> ring(const Shape& shape, DType dtype, std::string_view name = {},
                CallSite site = CallSite::here()) {
@@ -87,7 +88,7 @@ class Context {
   Tensor rmax(const Tensor& src, const Out& out = {}, CallSite site = CallSite::here());
   Tensor rsum(const Tensor& src, const Out& out = {}, CallSite site = CallSite::here());
 
-  // Shapes alike.
+  // All operands have the same shape.
   Tensor max_elem(const Tensor& a, const Tensor& b, const Out& out = {},
                   CallSite site = CallSite::here());
   Tensor add(const Tensor& a, const Tensor& b, const Out& out = {},
@@ -99,7 +100,7 @@ class Context {
   Tensor fma(const Tensor& a, const Tensor& b, const Tensor& c, const Out& out = {},
              CallSite site = CallSite::here());
 
-  // b has one entry a row of a; exp_diff also takes two alike.
+  // b has one entry per row of a; exp_diff also takes two tensors of the same shape.
   Tensor exp_diff(const Tensor& a, const Tensor& b, const Out& out = {},
                   CallSite site = CallSite::here());
   Tensor mul_bcast(const Tensor& a, const Tensor& b, const Out& out = {},
@@ -109,7 +110,7 @@ class Context {
   Tensor div_bcast(const Tensor& a, const Tensor& b, const Out& out = {},
                    CallSite site = CallSite::here());
 
-  // b has one entry a column of a.
+  // b has one entry per column of a.
   Tensor mul_cols(const Tensor& a, const Tensor& b, const Out& out = {},
                   CallSite site = CallSite::here());
   Tensor add_cols(const Tensor& a, const Tensor& b, const Out& out = {},
@@ -132,14 +133,14 @@ class Context {
                    const Out& out = {}, CallSite site = CallSite::here());
 
   // --- composites ---------------------------------------------------------------------------
-  /// One CompositeCmd; returns its output: that of the gemm, else the recipe's primary output, else
-  /// that of the last op.
+  /// Issues one CompositeCmd and returns its output: that of the gemm, otherwise the recipe's
+  /// primary output, otherwise that of the last op.
   Tensor composite(const GemmBuilder& builder, CallSite site = CallSite::here());
   Tensor composite(const RecipeBuilder& builder, CallSite site = CallSite::here());
   Tensor composite(const MathBuilder& builder, CallSite site = CallSite::here());
   /// The ops of the builder as simple commands, in order; returns the output of the last one.
   Tensor one_by_one(const MathBuilder& builder, CallSite site = CallSite::here());
-  /// A ready flat list, through the same validation.
+  /// Issues a given flat list after the same validation.
   Tensor composite(std::vector<command::OpSpec> ops,
                    std::vector<command::TensorHandle> rw_handles = {}, bool data_op = true);
 
@@ -149,7 +150,8 @@ class Context {
   void wait(const std::vector<Tensor>& tensors);
   /// Scalar work on PE_CPU.
   void cpu_overhead(std::uint64_t cycles);
-  /// The value of `tensor` once every command issued so far is done is a named result. No command.
+  /// Makes the value of `tensor` a named result, read when every command issued so far is done. No
+  /// command.
   void observe(std::string_view name, const Tensor& tensor);
 
   class [[nodiscard]] ScratchScope {
@@ -164,7 +166,7 @@ class Context {
     Context& context_;
     Scratch::Mark mark_;
   };
-  /// Scratch allocated while the returned object lives is released when it goes.
+  /// Scratch that is allocated while the returned object lives is released when it is destroyed.
   ScratchScope scratch_scope() { return ScratchScope(*this); }
 
   class [[nodiscard]] Region {
@@ -181,11 +183,11 @@ class Context {
     command::CommandSink& sink_;
     std::string name_;
   };
-  /// A named span: from the first dispatch while the returned object lives to the end of the last
-  /// stage of the commands issued meanwhile.
+  /// A named span: from the first dispatch while the returned object lives, to the end of the last
+  /// stage of the commands issued in that time.
   Region region(std::string_view name);
 
-  /// Which shard this PE is, and of how many; axis 0 to 2.
+  /// The id of this program and the number of programs on an axis, 0 to 2.
   Index program_id(int axis) const;
   Index num_programs(int axis) const;
   /// The same over all axes, row-major: what send and recv take.
@@ -202,9 +204,9 @@ class Context {
 
   /// The tensor of a handle that is sound: in HBM, or in a live allocation.
   Tensor adopt(const command::TensorHandle& handle);
-  /// The tensor's handle, if it is one of this context and its scratch scope has not ended; else an
-  /// InputError that begins with `where` and `what`. The views and results of the context's own
-  /// calls lie where they should: nothing else can be wrong with a single tensor.
+  /// The tensor's handle, if the tensor belongs to this context and its scratch scope has not
+  /// ended. Otherwise throws an InputError that begins with `where` and `what`. Nothing else can be
+  /// wrong with a single tensor, since views and results come from the context's own calls.
   const command::TensorHandle& own(const Tensor& tensor, std::string_view where,
                                    std::string_view what) const {
     if (tensor.owner() != this) refuse_foreign(tensor, where, what);
@@ -222,7 +224,7 @@ class Context {
   [[noreturn]] void refuse_ended(const Tensor& tensor, std::string_view where,
                                  std::string_view what) const;
   Tensor allocate(const Shape& shape, DType dtype, const command::Name& name, CallSite site);
-  /// Of a ring; the message of a failure says how many there are.
+  /// For a ring; the message of a failure says how many slots it has.
   void allocate_slots(Tensor* slots, std::size_t count, const Shape& shape, DType dtype,
                       std::string_view name, CallSite site);
   void release_to(Scratch::Mark mark);

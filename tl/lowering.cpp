@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "tlm_if/command/check.hpp"
 #include "tlm_if/command/error.hpp"
-#include "tlm_if/command/limits.hpp"
 #include "tlm_if/command/spelling.hpp"
 
 namespace kernbench::tl {
@@ -49,7 +49,7 @@ bool is_among(const std::vector<TensorHandle>& handles, const TensorHandle& hand
                      [&](const TensorHandle& other) { return other.same_view(handle); });
 }
 
-// The gemm's `src` and `out` operands in tile ops name the accumulator: no memory access (R4.6).
+// In tile ops `src` and `out` refer to the accumulator: they do not access memory (R4.6).
 bool reads(const OpSpec& op, const command::ByteRange& range) {
   return std::any_of(op.operands.begin(), op.operands.end(), [&](const command::Operand& operand) {
     if (op.on_accumulator() && operand.name == OperandName::src) return false;
@@ -66,7 +66,7 @@ class Lowering::ArgumentList {
   ArgumentList(const Arguments& arguments, std::string_view where)
       : arguments_(arguments), where_(where) {}
 
-  /// Null if there is none of that name. A name is asked for once.
+  /// Null if there is no argument of that name. Each name is looked up once.
   const Argument* find(std::string_view name) {
     if (used_ < arguments_.size() && arguments_[used_].name == name) return &arguments_[used_++];
     for (const Argument& argument : arguments_) {
@@ -81,7 +81,7 @@ class Lowering::ArgumentList {
     refuse(where_, fmt::format("{} '{}' is missing", what, name));
   }
   bool all_used() const { return used_ == arguments_.size(); }
-  /// One is given twice, or is none of `valid`.
+  /// An argument is given twice, or is not one of `valid`.
   [[noreturn]] void refuse_unused(const std::vector<std::string>& valid) const {
     refuse_repeated();
     const auto stray =
@@ -437,7 +437,7 @@ OpSpec Lowering::math_op(const std::string& name, const Arguments& arguments,
   if (!kind) throw InputError(unknown("op", name, command::op_names()));
   const command::OpInfo& info = command::op_info(*kind);
   if (*kind == OpKind::gemm || !info.kernel_form) {
-    refuse(name, "is no MATH op of its own; use tl::gemm and its epilogue");
+    refuse(name, "is not a MATH op of its own; use tl::gemm and its epilogue");
   }
   OpSpec op;
   op.kind = *kind;

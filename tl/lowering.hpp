@@ -9,14 +9,16 @@
 
 namespace kernbench::tl {
 
-/// From a builder to a flat CompositeCmd (R4.7): check names and access, allocate, derive
-/// primary_out, expand, bind it to the gemm's `a`, build the epilogue, compute rw_handles.
+/// Lowers a builder to a flat CompositeCmd (R4.7): checks names and access, allocates, derives
+/// primary_out, expands recipes, binds primary_out to the gemm's `a`, builds the epilogue, and
+/// computes rw_handles.
 class Lowering {
  public:
   struct Result {
     command::CompositeCmd command;
     Tensor out;
-    /// Allocations up to here (the output) outlive the call; the recipes' scratch does not (R4.4).
+    /// Allocations up to this mark (the output) outlive the call; the recipes' scratch does not
+    /// (R4.4).
     Scratch::Mark kept;
   };
 
@@ -46,7 +48,7 @@ class Lowering {
   void append_rw_handles(const BoundRecipe& recipe,
                          std::vector<command::TensorHandle>& handles) const;
 
-  /// What one .epilogue() of a gemm stands for.
+  /// Appends what one .epilogue() of a gemm stands for.
   void append_epilogue(const EpilogueCall& call, const Tensor& out, command::CompositeCmd& command);
   Tensor gemm_output(const GemmBuilder& builder, const Shape& shape, DType dtype_of_a);
   command::OpSpec epilogue_op(const EpilogueOp& epilogue, const EpilogueCall& call,

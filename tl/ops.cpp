@@ -82,7 +82,7 @@ Extra make_extra(const command::OpInfo& info, ExtraName name, double value) {
         }
         return Extra::i32(name, static_cast<std::int32_t>(value));
       case ExtraType::f32:
-        // An infinity is a value of f32; a finite number that would become one is not.
+        // f32 can hold an infinity, but a finite number must not become one.
         if (std::isfinite(value) && std::abs(value) > kMaxF32) {
           does_not_fit(info, name, value, "a number in the range of f32, +-3.4028235e38");
         }

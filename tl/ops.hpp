@@ -9,7 +9,8 @@
 
 namespace kernbench::tl {
 
-// What the compiler adds to the op table: epilogue spellings, results, scalars that fit.
+// What the compiler adds to the op table: epilogue spellings, result shapes, and the check that
+// scalars fit.
 
 /// An op as an epilogue: the user's key for its argument becomes operand `other` or extra `value`.
 struct EpilogueOp {
@@ -26,7 +27,7 @@ std::vector<std::string> epilogue_names();
 /// 4 bytes (R3.5): an f32 beyond the range of f32, an integer with a fraction or out of range.
 command::Extra make_extra(const command::OpInfo& info, command::ExtraName name, double value);
 
-/// reduce_axis and bcast_axis, which follow from the op and its first operand.
+/// Appends reduce_axis and bcast_axis, which follow from the op and its first operand.
 void push_axis_extras(command::OpSpec& op);
 
 /// The shape of a kernel-scope op's result, by its first operand; of gemm, by both.

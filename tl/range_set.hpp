@@ -7,8 +7,8 @@
 
 namespace kernbench::tl {
 
-/// A set of bytes as disjoint ranges. Neighbours merge: its size follows the memory layout, not the
-/// number of additions.
+/// A set of bytes as disjoint ranges. Adjacent ranges merge, so its size depends on the memory
+/// layout, not on the number of additions.
 class RangeSet {
  public:
   void add(command::ByteRange range) { command::add_range(ranges_, range); }

@@ -77,7 +77,7 @@ class Compiler {
   std::size_t resolve(const std::string& name) const {
     const auto found = std::find(names_.begin(), names_.end(), name);
     if (found == names_.end()) {
-      refuse(fmt::format("'{}' is no operand and no slot; there are {}{}", name,
+      refuse(fmt::format("'{}' is neither an operand nor a slot; there are {}{}", name,
                          fmt::join(names_, ", "), did_you_mean(name, names_)));
     }
     return static_cast<std::size_t>(found - names_.begin());
@@ -97,7 +97,7 @@ class Compiler {
     return value;
   }
 
-  // How many inputs a step lists: at a tile scope the accumulator is not one of them.
+  // The number of inputs of a step; at a tile scope the accumulator does not count.
   std::size_t inputs_of(const RecipeStep& step) const {
     const command::OpInfo& info = command::op_info(step.kind);
     if (step.scope == command::Scope::kernel) {

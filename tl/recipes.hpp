@@ -12,10 +12,10 @@
 
 namespace kernbench::tl {
 
-// A recipe is a named macro that lowers to flat OpSpecs (contract 4, Recipes). Adding one is adding
-// a table entry; nothing outside `tl` ever sees a recipe.
+// A recipe is a named macro that lowers to flat OpSpecs (contract 4, Recipes). A new recipe is a
+// new table entry; nothing outside `tl` sees recipes.
 
-/// Of the norms: added to the mean square, or to the variance.
+/// The epsilon of the norms: added to the mean square, or to the variance.
 inline constexpr double kNormEps = 1e-5;
 
 enum class Access : std::uint8_t { read, read_write };
@@ -30,7 +30,7 @@ struct RecipeScalar {
   std::optional<double> default_value;
 };
 
-/// Which part of an operand's shape a slot takes: (r, c), (c, r), (r,) or (c,).
+/// How a slot's shape follows from an operand's shape (r, c): (r, c), (c, r), (r,) or (c,).
 enum class ShapeOf : std::uint8_t { same, transposed, rows, cols };
 
 /// A scratch tensor of a recipe: shape and dtype follow the operands.
@@ -56,9 +56,10 @@ struct StepExtra {
   std::function<double(const RecipeArguments&)> computed = {};  ///< overrides `value`
 };
 
-/// One MATH op: `inputs` in the op table's order, each an operand or a slot, as is `output`.
-/// At scope k_tile or output_tile it works on the accumulator (R4.6): `output` is `gemm_out`, and
-/// `inputs` holds what comes beside it, one operand for an op with `other`, else nothing.
+/// One MATH op. `inputs` are in the op table's order; each input, and `output`, is an operand or a
+/// slot. At scope k_tile or output_tile the op works on the accumulator (R4.6): `output` is
+/// `gemm_out`, and `inputs` has the other operand of an op with `other`, and is empty for other
+/// ops.
 struct RecipeStep {
   command::OpKind kind = command::OpKind::copy;
   std::vector<std::string> inputs;
@@ -79,7 +80,8 @@ struct Recipe {
   std::vector<RecipeSlot> slots;
   /// The slot that is the recipe's result and becomes the gemm's `a`.
   std::optional<std::string> primary_out = {};
-  /// Phase epilogue: the operand that is the gemm's out. The compiler binds it; no argument.
+  /// In phase epilogue: the operand that is the gemm's out. The compiler binds it, so a call does
+  /// not pass it.
   std::optional<std::string> gemm_out = {};
   std::vector<RecipeStep> engine_seq;
   TileAlignment tile_alignment = TileAlignment::single_shot;
@@ -95,7 +97,8 @@ class RecipeTable {
     struct Step {
       InlineVector<std::size_t, 3> inputs;
       std::size_t output = 0;
-      InlineVector<command::Extra, 3> extras;  ///< computed ones: 0, made for every call
+      InlineVector<command::Extra, 3> extras;  ///< a computed extra is 0 here; it is computed in
+                                               ///< every call
       bool has_computed_extras = false;
     };
     std::vector<Step> steps;
@@ -108,12 +111,12 @@ class RecipeTable {
     std::optional<std::size_t> gemm_out;     ///< index into `recipe.operands`
   };
 
-  /// Throws InputError if the recipe is not sound: a name is repeated or unknown, an op does not
-  /// take its inputs and extras, a step is not MATH, or the alignment is tile_aligned.
+  /// Throws InputError if the recipe is unsound: a name is repeated or unknown, an op does not
+  /// accept its inputs and extras, a step is not a MATH op, or the alignment is tile_aligned.
   void add(Recipe recipe);
   /// Null if there is none.
   const Entry* find(std::string_view name) const;
-  /// Of that phase, in order of addition.
+  /// The names of the recipes of that phase, in order of addition.
   std::vector<std::string> names(Phase phase) const;
 
  private:
@@ -123,7 +126,7 @@ class RecipeTable {
 /// softmax_merge, rmsnorm_linear, linear_gelu_norm and state_merge (contract 4 and 13).
 const RecipeTable& builtin_recipes();
 
-/// What a slot of a recipe is for the given operands.
+/// Shape and dtype of a recipe's slot for the given operands.
 struct SlotType {
   command::Shape shape;
   command::DType dtype = command::DType::f16;
@@ -133,7 +136,7 @@ struct SlotType {
 };
 SlotType slot_type(const RecipeTable::Entry& entry, std::size_t slot,
                    const std::vector<command::TensorHandle>& operands);
-/// Of the block that all slots take (R4.4).
+/// The size of the block that holds all slots (R4.4).
 std::uint64_t scratch_bytes(const RecipeTable::Entry& entry,
                             const std::vector<command::TensorHandle>& operands);
 

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <string_view>
 
+#include "tlm_if/command/text.hpp"
+
 namespace kernbench::tl {
 namespace {
 
-// Live tensors listed in the line of the message itself; its detail sums up all of them.
+// Number of live tensors in the line of the message; its detail sums up all of them.
 constexpr std::size_t kListedTensors = 8;
 
 // Folders differ from machine to machine.
@@ -57,7 +59,7 @@ void Scratch::rename(const command::TensorHandle& handle) {
   }
 }
 
-// An outer scope may have ended before: what has been allocated since may start below the mark.
+// An outer scope may have ended first, so later allocations may start below the mark.
 void Scratch::release(Mark mark) {
   while (!allocations_.empty() && allocations_.back().begin >= mark.top) allocations_.pop_back();
   top_ = allocations_.empty() ? base_ : allocations_.back().begin + allocations_.back().bytes;
@@ -111,12 +113,16 @@ void Scratch::exhausted(std::uint64_t bytes, std::uint64_t free, std::string_vie
                             to_string(sites_[i].place), count, sum, sites_[i].allocations);
     }
   }
+  const std::uint64_t before = sites_[site].allocations;
+  const std::string history = before == 0 ? ""
+                                          : fmt::format("; this line has allocated {} before",
+                                                        command::plural(before, "tensor"));
   throw ScratchExhausted(
-      fmt::format("TCM scratch is exhausted: {} at {} needs {} bytes, {} of {} are free; live: {}; "
-                  "this line has allocated {} times before; end what is not needed with a "
-                  "scratch_scope, or work on smaller tensors",
-                  name.empty() ? "a tensor" : name, to_string(sites_[site].place), bytes, free,
-                  bytes_, live.empty() ? "none" : live, sites_[site].allocations),
+      fmt::format(
+          "TCM scratch is exhausted: {} at {} needs {} bytes, {} of {} are free; live: {}{}; "
+          "end what is not needed with a scratch_scope, or work on smaller tensors",
+          name.empty() ? "a tensor" : name, to_string(sites_[site].place), bytes, free, bytes_,
+          live.empty() ? "none" : live, history),
       detail);
 }
 

@@ -21,8 +21,8 @@ struct CallSite {
   }
 };
 
-/// An allocation that does not fit the scratch of the target. Who knows where the target comes from
-/// can say how to enlarge it.
+/// An allocation that does not fit the scratch of the target. A caller that knows where the target
+/// comes from may add how to enlarge it.
 class ScratchExhausted : public InputError {
  public:
   using InputError::InputError;
@@ -33,7 +33,8 @@ class Scratch {
  public:
   Scratch(command::Address base, std::uint64_t bytes);
 
-  /// Names one allocation, also after its end: `id`, the first handle id on it, is never reused.
+  /// Identifies one allocation, also after its end, since `id`, the first handle id on it, is never
+  /// reused.
   struct Lease {
     std::size_t index = 0;
     command::HandleId id = 0;
@@ -45,7 +46,7 @@ class Scratch {
   /// `bytes` bytes at the next multiple of 64. `id` is the first handle id on them, `name` may be
   /// empty. Throws ScratchExhausted if they do not fit.
   Block allocate(std::uint64_t bytes, command::HandleId id, std::string_view name, CallSite site);
-  /// An allocation that `handle` names as a whole takes its name, for messages.
+  /// If `handle` covers a whole allocation, the allocation takes the handle's name, for messages.
   void rename(const command::TensorHandle& handle);
 
   struct Mark {
@@ -58,8 +59,8 @@ class Scratch {
   bool is_live(Lease lease) const {
     return lease.index < allocations_.size() && allocations_[lease.index].id == lease.id;
   }
-  /// The live allocation that holds the handle's bytes and is not younger than the handle; none if
-  /// there is no such.
+  /// The live allocation that holds the handle's bytes and is not younger than the handle, if there
+  /// is one.
   std::optional<Lease> find(const command::TensorHandle& handle) const;
   command::ByteRange region() const { return {base_, base_ + bytes_}; }
   /// The highest end of an allocation so far, as an offset.

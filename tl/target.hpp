@@ -10,7 +10,7 @@
 
 namespace kernbench::tl {
 
-/// What the compiler knows of the PE it compiles for (R4.3).
+/// What the compiler knows about the PE for which it compiles (R4.3).
 struct Target {
   command::Address scratch_base = command::kTcmBase;
   std::uint64_t scratch_bytes = 131072;
@@ -21,7 +21,7 @@ struct Target {
   command::Index tile_n = 128;
   /// Op 0 of a composite without a gemm may have operands in HBM (R5.5).
   bool math_head_from_hbm = false;
-  /// Which shard this PE is, and of how many, per axis.
+  /// The id of this program and the number of programs, per axis.
   std::array<command::Index, 3> program_id{0, 0, 0};
   std::array<command::Index, 3> num_programs{1, 1, 1};
   /// The machine around it.

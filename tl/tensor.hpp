@@ -24,8 +24,9 @@ inline constexpr double kMinusInf = -std::numeric_limits<double>::infinity();
 
 class Context;
 
-/// A tensor of a kernel: a handle and the context that made it, which must outlive it. A value:
-/// copies name the same bytes. Default-constructed it is empty, and refused wherever it is used.
+/// A tensor of a kernel: a handle and the context that made it, which must outlive it. It has value
+/// semantics: copies refer to the same bytes. A default-constructed tensor is empty, and every call
+/// refuses it.
 ///
 /// Views have a new id on the same bytes and issue no command. They throw InputError if the slice
 /// is out of bounds, the tensor is empty, or its scratch scope has ended.
@@ -58,10 +59,10 @@ class Tensor {
 
   command::TensorHandle handle_;
   Context* owner_ = nullptr;
-  Scratch::Lease lease_;  // of the allocation that it lies in; unused in HBM
+  Scratch::Lease lease_;  // of the allocation that contains it; unused in HBM
 };
 
-/// N tensors of one shape in turn: slots of a pipelined loop, `ring[j]` for step j.
+/// N tensors of one shape used in turn, as the slots of a pipelined loop: `ring[j]` for step j.
 template <std::size_t N>
 class Ring {
  public:

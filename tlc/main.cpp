@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tlc: compiles a kernel of the catalogue to a program file and shows what such a file holds. It
-// links no SystemC.
+// tlc compiles a kernel of the catalogue to a program file and disassembles such files. It does not
+// link SystemC.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,7 +22,7 @@ namespace kernbench {
 namespace {
 
 constexpr char kDefaultMachine[] = "single_pe";
-// What the help calls the value of an option.
+// The name of an option's value in the help.
 constexpr char kFile[] = "FILE";
 constexpr char kNumber[] = "N";
 
@@ -34,7 +34,7 @@ struct Options {
   std::string output;
   std::string table_entries;
   std::string file;
-  std::string program;
+  std::string program_id;
 };
 
 std::vector<std::string> machine_names() {
@@ -90,7 +90,7 @@ int compile(const Options& options) {
   return runtime::kDone;
 }
 
-/// The bytes of the file and what they mean.
+/// The bytes of the file and their meaning.
 struct Read {
   std::vector<std::uint8_t> bytes;
   command::ProgramFile file;
@@ -112,8 +112,8 @@ int disassemble(const Options& options) {
   const auto programs = static_cast<command::Index>(file.streams.size());
   command::Index first = 0;
   command::Index end = programs;
-  if (!options.program.empty()) {
-    first = runtime::program_of(options.program, options.file, programs);
+  if (!options.program_id.empty()) {
+    first = runtime::program_of(options.program_id, options.file, programs);
     end = first + 1;
   }
   fmt::print("{}\n", file.title);
@@ -143,8 +143,8 @@ int run(int argc, char** argv) {
       ->required();
   compiler
       .add_option("--machine", options.machine,
-                  fmt::format("What to compile for: {} ({})", fmt::join(machine_names(), ", "),
-                              kDefaultMachine))
+                  fmt::format("What to compile for: {} (default: {})",
+                              fmt::join(machine_names(), ", "), kDefaultMachine))
       ->type_name("NAME");
   compiler.add_option("--topology", options.topology, "YAML file, instead of --machine")
       ->type_name(kFile);
@@ -154,9 +154,10 @@ int run(int argc, char** argv) {
       ->option_text("KEY=VALUE")
       ->allow_extra_args(false);
   compiler
-      .add_option("--table-entries", options.table_entries,
-                  fmt::format("Size of the handle table of the host port that runs it ({})",
-                              command::kDefaultHandleTableEntries))
+      .add_option(
+          "--table-entries", options.table_entries,
+          fmt::format("Size of the handle table of the host port that runs it (default: {})",
+                      command::kDefaultHandleTableEntries))
       ->type_name(kNumber);
 
   CLI::App& viewer = line.add("info", "What a program file needs, its tensors and its programs",
@@ -166,7 +167,7 @@ int run(int argc, char** argv) {
   CLI::App& disassembler = line.add("disasm", "A program file as text, record by record",
                                     [&] { return disassemble(options); });
   disassembler.add_option("file", options.file, "A program file")->type_name("")->required();
-  disassembler.add_option("--program", options.program, "The program of that number alone (all)")
+  disassembler.add_option("--program-id", options.program_id, "Show program N only (default: all)")
       ->type_name(kNumber);
   return line.run(argc, argv);
 }

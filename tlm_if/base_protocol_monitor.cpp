@@ -10,7 +10,7 @@ namespace kernbench {
 namespace {
 
 constexpr std::size_t kMaxViolations = 100;
-// What other memories need of an initiator beyond the standard.
+// Rules that some memories need beyond the standard.
 constexpr std::string_view kPort = "port rule";
 
 sc_core::sc_time effective(const sc_core::sc_time& delay) {
@@ -170,7 +170,7 @@ void BaseProtocolMonitor::check_port_rules(const Transaction& transaction,
   } else if (length > 0 && transaction.address % length != 0) {
     violate(kPort, "the address is not a multiple of the data length", transaction);
   }
-  // Memories reorder: only a response tells that a transaction is done.
+  // Memories reorder, so only a response shows that a transaction is done.
   for (const Transaction& other : open_) {
     const bool answered = other.state == State::responding || other.state == State::completed;
     if (answered && other.time <= time) continue;

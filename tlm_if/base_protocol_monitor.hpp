@@ -14,13 +14,13 @@ namespace kernbench {
 /// time, holds no reference, and checks what passes. Any number of transactions may be outstanding;
 /// a phase takes effect at its call plus its annotated delay.
 ///
-/// Checked of both sides: the base protocol of IEEE 1666-2011, 15.2, and the attributes of its
-/// generic payload (clause 14). Checked of the initiator, unless only the base protocol is asked
-/// for: what other memories need of a port beyond the standard. Bursts are naturally aligned powers
-/// of two without byte enables; no write is outstanding together with another transaction on the
-/// same bytes; END_RESP is a call of its own, at the time of its BEGIN_RESP.
+/// It checks both sides against the base protocol of IEEE 1666-2011, 15.2, and the attributes of
+/// its generic payload (clause 14). Unless only the base protocol is requested, it also checks the
+/// initiator against rules that some memories need beyond the standard: bursts are naturally
+/// aligned powers of two without byte enables; no write is outstanding together with another
+/// transaction on the same bytes; END_RESP is a separate call at the time of its BEGIN_RESP.
 ///
-/// Between a PE and a memory, violations ending the run:
+/// Between a PE and a memory, with violations that end the run:
 ///
 ///     kernbench::BaseProtocolMonitor monitor(
 ///         "monitor", kernbench::BaseProtocolMonitor::Checks::with_port_rules,
@@ -28,14 +28,14 @@ namespace kernbench {
 ///     pe.memory.bind(monitor.upstream);
 ///     monitor.downstream.bind(my_memory.socket);
 ///
-/// Or between any initiator and target of one's own, with Checks::base_protocol. `check_protocol`
-/// of a topology does it for every memory socket of a Machine.
+/// It can also be used between any initiator and target, with Checks::base_protocol.
+/// `check_protocol` of a topology puts one at every memory socket of a Machine.
 class BaseProtocolMonitor : public sc_core::sc_module,
                             private tlm::tlm_fw_transport_if<>,
                             private tlm::tlm_bw_transport_if<> {
  public:
   enum class Checks : std::uint8_t { base_protocol, with_port_rules };
-  /// Besides keeping it in violations().
+  /// What to do with a violation besides keeping it in violations().
   enum class OnViolation : std::uint8_t {
     collect,  ///< nothing
     report,   ///< SC_REPORT_ERROR("/kernbench/monitor/violation"), at once
@@ -48,17 +48,17 @@ class BaseProtocolMonitor : public sc_core::sc_module,
                                Checks checks = Checks::with_port_rules,
                                OnViolation on_violation = OnViolation::collect);
 
-  /// What was found, one line each: rule, what happened, transaction, time. At most 100 are kept.
+  /// The violations, one line each: rule, what happened, transaction, time. At most 100 are kept.
   const std::vector<std::string>& violations() const { return violations_; }
-  /// Transactions whose response has not been taken: begun, and no END_RESP, or early completion
-  /// with its delay passed, so far.
+  /// Transactions that have begun but have not ended by END_RESP or by early completion whose delay
+  /// has passed.
   std::size_t outstanding() const;
   /// Transactions begun so far.
   std::uint64_t transactions() const { return last_serial_; }
 
  private:
   enum class State : std::uint8_t { requested, accepted, responding, completed, blocking };
-  /// The monitor's own copy: the payload's address may be overwritten on the way (14.7).
+  /// The monitor's own copy, since interconnects may overwrite the payload's address (14.7).
   struct Transaction {
     std::uint64_t serial = 0;
     const tlm::tlm_generic_payload* payload = nullptr;  // alive while in flight

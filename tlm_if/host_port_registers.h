@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Registers of the host port of a PE (docs/host_port.md), for C99 and C++: the one source of their
- * offsets and fields. Records, which the ring holds: tlm_if/program_format.h.
+ * Registers of the host port of a PE (docs/host_port.md), for C99 and C++. This header defines
+ * their offsets and fields. The records in the ring are described in
+ * tlm_if/command/program_format.h.
  *
- * All are little-endian. RO: writes are refused. WO: reads are refused. W1C: a written 1 clears the
- * bit, a written 0 leaves it. A register of 64 bits is a pair _LO, _HI.
+ * All registers are little-endian. RO: writes are refused. WO: reads are refused. W1C: a written 1
+ * clears the bit, a written 0 leaves it. A 64-bit register is a pair _LO, _HI.
  */
 #ifndef KERNBENCH_HOST_PORT_REGISTERS_H
 #define KERNBENCH_HOST_PORT_REGISTERS_H
 
 /* Address space of the port, from the address 0 of its socket. */
-#define KB_HOST_REGISTERS 0x00000000u /* registers, 4 or 8 bytes an access */
-#define KB_HOST_TABLE 0x00100000u     /* handle table, read-only, 4 or 8 bytes an access */
+#define KB_HOST_REGISTERS 0x00000000u /* registers, 4 or 8 bytes per access */
+#define KB_HOST_TABLE 0x00100000u     /* handle table, read-only, 4 or 8 bytes per access */
 #define KB_HOST_RING 0x01000000u      /* command ring, any size of access */
 #define KB_HOST_WINDOW_BYTES 0x02000000u
 
-/* What this is. */
+/* Identification. */
 #define KB_HOST_ID 0x000u            /* RO KB_HOST_ID_VALUE */
-#define KB_HOST_VERSION 0x004u       /* RO of the record format */
+#define KB_HOST_VERSION 0x004u       /* RO version of the record format */
 #define KB_HOST_CAPABILITIES 0x008u  /* RO KB_HOST_CAP_* */
 #define KB_HOST_PE_INDEX 0x00cu      /* RO number of this PE in its design */
 #define KB_HOST_RING_BYTES 0x010u    /* RO a power of two */
@@ -26,7 +27,7 @@
 #define KB_HOST_IPCQ_CHANNELS 0x01cu /* RO channels to each of them */
 #define KB_HOST_HBM_BYTES_LO 0x020u  /* RO HBM of this PE, from address 0 */
 #define KB_HOST_HBM_BYTES_HI 0x024u
-#define KB_HOST_SCRATCH_BASE_LO 0x028u /* RO where tensors in TCM may lie */
+#define KB_HOST_SCRATCH_BASE_LO 0x028u /* RO tensors in TCM are from here on */
 #define KB_HOST_SCRATCH_BASE_HI 0x02cu
 #define KB_HOST_SCRATCH_BYTES_LO 0x030u /* RO */
 #define KB_HOST_SCRATCH_BYTES_HI 0x034u
@@ -60,7 +61,7 @@
 /* KB_HOST_CAPABILITIES */
 #define KB_HOST_CAP_COMPOSITE 0x1u /* composite commands */
 #define KB_HOST_CAP_SIMPLE 0x2u    /* simple commands */
-#define KB_HOST_CAP_IPCQ 0x4u      /* send and receive: there is a PE to send to */
+#define KB_HOST_CAP_IPCQ 0x4u      /* send and receive: there is another PE */
 #define KB_HOST_CAP_HBM_HEAD 0x8u  /* op 0 of a composite without a gemm may read HBM */
 
 /* KB_HOST_CONTROL */
@@ -68,36 +69,36 @@
 
 /* KB_HOST_STATUS */
 #define KB_HOST_STATUS_RUNNING 0x1u  /* a program has begun, its last command is not done */
-#define KB_HOST_STATUS_WAITING 0x2u  /* it waits for more bytes in the ring */
-#define KB_HOST_STATUS_HALTED 0x4u   /* by an error, until reset */
-#define KB_HOST_STATUS_DRAINING 0x8u /* of a program that was cut by reset, commands go on */
+#define KB_HOST_STATUS_WAITING 0x2u  /* the program waits for more bytes in the ring */
+#define KB_HOST_STATUS_HALTED 0x4u   /* halted by an error, until reset */
+#define KB_HOST_STATUS_DRAINING 0x8u /* commands of a program that reset has cut still run */
 
 /* KB_HOST_IRQ_STATUS, KB_HOST_IRQ_MASK */
-#define KB_HOST_IRQ_DONE 0x1u  /* KB_HOST_PROGRAMS_DONE has counted */
+#define KB_HOST_IRQ_DONE 0x1u  /* KB_HOST_PROGRAMS_DONE has been incremented */
 #define KB_HOST_IRQ_ERROR 0x2u /* halted */
 #define KB_HOST_IRQ_SPACE 0x4u /* free bytes have reached KB_HOST_SPACE_THRESHOLD */
 #define KB_HOST_IRQ_ALL 0x7u
 
 /* KB_HOST_ERROR_CODE. Below 64: what is wrong with a record. */
 #define KB_HOST_ERROR_NONE 0u
-#define KB_HOST_ERROR_BAD_SIZE 1u      /* shorter or longer than what it holds */
-#define KB_HOST_ERROR_BAD_KIND 2u      /* no such record */
+#define KB_HOST_ERROR_BAD_SIZE 1u      /* shorter or longer than its contents */
+#define KB_HOST_ERROR_BAD_KIND 2u      /* there is no such record */
 #define KB_HOST_ERROR_BAD_FLAGS 3u     /* a reserved bit or byte is not 0 */
-#define KB_HOST_ERROR_BAD_OPCODE 4u    /* no such op, or not in a command of this kind */
-#define KB_HOST_ERROR_BAD_SCOPE 5u     /* no such scope, or not of this op */
-#define KB_HOST_ERROR_BAD_COUNT 6u     /* operands, extras or ops in another number */
-#define KB_HOST_ERROR_BAD_REFERENCE 7u /* a handle that the table does not hold */
-#define KB_HOST_ERROR_BAD_HANDLE 8u    /* a table entry that describes no tensor */
+#define KB_HOST_ERROR_BAD_OPCODE 4u    /* there is no such op, or not in this kind */
+#define KB_HOST_ERROR_BAD_SCOPE 5u     /* there is no such scope, or not for this op */
+#define KB_HOST_ERROR_BAD_COUNT 6u     /* a number of operands, extras or ops */
+#define KB_HOST_ERROR_BAD_REFERENCE 7u /* a handle that is not in the table */
+#define KB_HOST_ERROR_BAD_HANDLE 8u    /* a table entry that is not a tensor */
 #define KB_HOST_ERROR_BAD_TEXT 9u      /* a name that is empty, too long, or not printable */
 #define KB_HOST_ERROR_BAD_RANGE 10u    /* a range that is empty or reversed */
-#define KB_HOST_ERROR_REFUSED 11u      /* well-formed, but nothing that this PE takes */
-/* Of the port. */
-#define KB_HOST_ERROR_DOORBELL 64u  /* it publishes more bytes than are free, or goes back */
+#define KB_HOST_ERROR_REFUSED 11u      /* well-formed, but not accepted by this PE */
+/* Errors of the port. */
+#define KB_HOST_ERROR_DOORBELL 64u  /* publishes more bytes than are free, or goes back */
 #define KB_HOST_ERROR_TOO_LARGE 65u /* a record larger than the ring */
-/* Of a command on its way. */
+/* Errors of a running command. */
 #define KB_HOST_ERROR_MEMORY 66u       /* the memory has answered with an error */
 #define KB_HOST_ERROR_ADDRESS 67u      /* the memory has answered that nothing is there */
-#define KB_HOST_ERROR_MESSAGE_SIZE 68u /* a receive of another size than the message */
+#define KB_HOST_ERROR_MESSAGE_SIZE 68u /* the receive differs in size from the message */
 
 /* Handle table: entry i at KB_HOST_TABLE + i * KB_HOST_TABLE_STRIDE. */
 #define KB_HOST_TABLE_STRIDE 128u

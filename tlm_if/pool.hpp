@@ -6,8 +6,8 @@
 
 namespace kernbench {
 
-/// Objects that are used over and over: nothing is allocated once the run has warmed up. Released
-/// objects keep their buffers; the user resets what it needs.
+/// Reused objects, so that nothing is allocated after warm-up. Released objects keep their buffers;
+/// the user resets the fields that it needs.
 template <class T>
 class Pool {
  public:

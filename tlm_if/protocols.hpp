@@ -8,8 +8,8 @@
 namespace kernbench {
 
 // The two protocols inside a PE: non-blocking transport of their own payloads over plain TLM-2.0
-// sockets, phases as written at the payloads. Where foreign IP can bind (the memory socket) it is
-// tlm_base_protocol_types.
+// sockets, with phases as described at the payloads. The memory socket, to which foreign IP can
+// bind, uses tlm_base_protocol_types.
 
 struct CommandProtocol {
   using tlm_payload_type = CommandTransaction;
@@ -20,15 +20,15 @@ struct StageProtocol {
   using tlm_phase_type = tlm::tlm_phase;
 };
 
-/// Between PE_IPCQ, the NIUs of an interleaved HBM, and the links; one way. BEGIN_REQ: the packet
-/// is whole at an endpoint. END_REQ, from the links to the endpoint that sent it: its tail has
-/// left.
+/// One-way protocol between PE_IPCQ, the NIUs of an interleaved HBM, and the links. BEGIN_REQ: the
+/// packet is whole at an endpoint. END_REQ, from the links to the sending endpoint: the packet's
+/// tail has left.
 struct PacketProtocol {
   using tlm_payload_type = Packet;
   using tlm_phase_type = tlm::tlm_phase;
 };
 
-/// The non-blocking part of tlm_fw_transport_if, all that these protocols have.
+/// The non-blocking part of tlm_fw_transport_if; these protocols have no other calls.
 template <class Protocol>
 class ForwardInterface
     : public virtual tlm::tlm_fw_nonblocking_transport_if<typename Protocol::tlm_payload_type,
@@ -51,7 +51,7 @@ template <class Protocol>
 using TargetSocket =
     tlm::tlm_base_target_socket<32, ForwardInterface<Protocol>, BackwardInterface<Protocol>>;
 
-/// The same, which may stay unbound.
+/// The same sockets, which may stay unbound.
 template <class Protocol>
 using OptionalInitiatorSocket =
     tlm::tlm_base_initiator_socket<32, ForwardInterface<Protocol>, BackwardInterface<Protocol>, 1,

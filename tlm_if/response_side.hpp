@@ -7,14 +7,15 @@
 
 namespace kernbench {
 
-/// The response side of a target of the base protocol: one response at a time, the others wait in
-/// the order of respond() (IEEE 1666, 15.2.6). The target has acquired each payload at BEGIN_REQ.
+/// The response side of a base-protocol target: it sends one response at a time, and the others
+/// wait in the order of respond() (IEEE 1666, 15.2.6). The target must have acquired each payload
+/// at BEGIN_REQ.
 class ResponseSide {
  public:
   /// `initiator`: what the target's socket calls; must outlive it.
   explicit ResponseSide(tlm::tlm_bw_transport_if<>& initiator) : initiator_(initiator) {}
 
-  /// BEGIN_RESP, now or when its turn comes.
+  /// Sends BEGIN_RESP, now or when its turn comes.
   void respond(tlm::tlm_generic_payload& payload) {
     if (responding_) {
       waiting_.push_back(&payload);
@@ -29,7 +30,7 @@ class ResponseSide {
     }
   }
 
-  /// END_RESP has come: releases the payload.
+  /// END_RESP has arrived: releases the payload.
   void end_response(tlm::tlm_generic_payload& payload) {
     payload.release();
     responding_ = false;

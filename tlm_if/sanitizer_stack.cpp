@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of every SystemC executable under the address sanitizer, of no other.
+// Linked into SystemC executables built with the address sanitizer, and into no others.
 //
-// SystemC tells the sanitizer of most changes of stacks, but gives none for that of main(), and is
-// silent when a process ends by an exception. The sanitizer then cleans the wrong stack before an
-// exception unwinds main()'s, and later reports overflows there that are none.
+// SystemC tells the sanitizer about most stack switches, but not about the stack of main(), and not
+// when a process ends by an exception. The sanitizer then cleans the wrong stack before an
+// exception unwinds main()'s stack, and later reports false overflows there.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sanitizer/asan_interface.h>
@@ -31,7 +31,8 @@ Stack stack_of_main() {
 
 }  // namespace
 
-/// Called before whatever does not return, such as a throw; found before the sanitizer's own.
+/// Called before code that does not return, such as a throw. The linker finds it before the
+/// sanitizer's own version.
 // NOLINTNEXTLINE(readability-identifier-naming,bugprone-reserved-identifier)
 extern "C" __attribute__((no_sanitize("address"))) void __asan_handle_no_return() {
   static const auto kOfSanitizer =

@@ -5,10 +5,11 @@
 
 namespace kernbench {
 
-/// Between an initiator and a target whose sockets differ in BUSWIDTH, which do not bind to each
-/// other (IEEE 1666-2011, 13.2). The parameter is the word length for models whose byte order is
-/// not the host's (14.18); without such, a transaction means the same with each. So the bridge
-/// forwards every call unchanged, both ways, takes no time and keeps nothing.
+/// Connects an initiator and a target whose sockets differ in BUSWIDTH; such sockets do not bind to
+/// each other (IEEE 1666-2011, 13.2). BUSWIDTH gives the word length, which matters only to models
+/// whose byte order differs from the host's (14.18). For all others a transaction means the same at
+/// any BUSWIDTH. So the bridge forwards every call unchanged in both directions, takes no time and
+/// has no state.
 ///
 ///     kernbench::WidthBridge<32, 64> bridge("bridge");
 ///     pe.memory.bind(bridge.upstream);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least that it takes to run a kernel of the catalogue on a PE beside a memory of one's own,
-// with op log, waveform and summary. main.cpp does more with it.
+// The least code that runs a kernel of the catalogue on a PE beside your own memory, with op log,
+// waveform and summary. main.cpp does more.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -30,7 +30,7 @@ static void simulate(const std::string& to) {
   const auto topology = kernbench::arch::load_topology(kTopology, "binding.yaml");
   const runtime::Launch launch(kernbench::kernels::gqa_decode(), {{"s_kv", "1024"}}, topology);
   dram::DramController memory("memory", dram::Config());
-  kernbench::Pe pe("pe0", topology.pe, 0);
+  kernbench::Pe pe("pe0", topology.pe_config(), 0);
   pe.memory.bind(memory.socket);
   pe.set_kernel([&](kernbench::command::CommandSink& sink) { launch.issue(sink); });
   runtime::PeOutputs outputs({to + "op_log.csv", to + "waves.vcd", {}, to + "summary.json"});

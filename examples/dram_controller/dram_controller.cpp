@@ -21,9 +21,9 @@ void require(bool right, const std::string& what) {
 Config checked(const Config& config) {
   const auto bytes = config.access_bytes;
   require(bytes > 0 && (bytes & (bytes - 1)) == 0,
-          "access_bytes " + std::to_string(bytes) + " is no power of two");
+          "access_bytes " + std::to_string(bytes) + " is not a power of two");
   require(config.row_bytes > 0 && config.row_bytes % bytes == 0,
-          "row_bytes " + std::to_string(config.row_bytes) + " is no multiple of access_bytes " +
+          "row_bytes " + std::to_string(config.row_bytes) + " is not a multiple of access_bytes " +
               std::to_string(bytes));
   require(config.banks > 0 && config.rows > 0 && config.queue_depth > 0,
           "banks, rows and queue_depth must be 1 or more");
@@ -56,8 +56,8 @@ DramController::DramController(const sc_core::sc_module_name& name, const Config
   const auto text = [&] { return names[order[0]] + ":" + names[order[1]] + ":" + names[order[2]]; };
   while (text() != config.mapping) {
     require(std::next_permutation(order.begin(), order.end()),
-            "mapping '" + config.mapping + "' is no order of row, bank and column; give one as " +
-                "row:bank:column");
+            "mapping '" + config.mapping +
+                "' is not an order of row, bank and column; give one as " + "row:bank:column");
   }
   for (std::size_t i = 0; i < order.size(); ++i) mapping_[i] = static_cast<Field>(order[i]);
   socket.register_nb_transport_fw(this, &DramController::nb_transport_fw);
@@ -112,7 +112,7 @@ void DramController::arrive(tlm::tlm_generic_payload& payload) {
     accept(payload);
     respond(payload);
   } else if (queue_.size() == config_.queue_depth) {
-    held_ = &payload;  // the only one: the next BEGIN_REQ waits for its END_REQ
+    held_ = &payload;  // only one, since the next BEGIN_REQ waits for its END_REQ
     held_since_ = sc_core::sc_time_stamp();
   } else {
     enqueue(payload);
@@ -194,7 +194,7 @@ void DramController::begin_response() {
   tlm::tlm_phase phase = tlm::BEGIN_RESP;
   sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
   const tlm::tlm_sync_enum answer = socket->nb_transport_bw(payload, phase, delay);
-  // The initiator may end the response by its return; else END_RESP comes as a call.
+  // The initiator may end the response by its return value; otherwise END_RESP comes as a call.
   if (answer == tlm::TLM_COMPLETED || (answer == tlm::TLM_UPDATED && phase == tlm::END_RESP)) {
     agenda_.notify(payload, tlm::END_RESP, delay);
   }

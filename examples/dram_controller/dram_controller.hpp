@@ -21,15 +21,16 @@ enum class Scheduler : std::uint8_t {
   fr_fcfs,   ///< those that hit its open row first, each group in order of arrival
 };
 
-/// One channel. With the defaults it moves 128 GB/s, and one access takes 76 ns where its row is
-/// open, 90 where none is, 104 where another one is.
+/// One channel. With the defaults it moves 128 GB/s, and one access takes 76 ns if its row is open,
+/// 90 if no row is open, and 104 if another row is open.
 struct Config {
   /// Which bits of an address, from the most significant, above those of one access.
   std::string mapping = "row:bank:column";
   std::uint32_t banks = 16;
   std::uint32_t rows = 512;  ///< of a bank
   std::uint32_t row_bytes = 2048;
-  /// What one column access moves: the largest transaction. A shorter one takes as long.
+  /// Bytes of one column access, which is the largest transaction. A shorter one takes the same
+  /// time.
   std::uint32_t access_bytes = 256;
   double t_rcd_ns = 14;   ///< activate to column access
   double t_rp_ns = 14;    ///< precharge to activate
@@ -64,19 +65,18 @@ struct Statistics {
 /// A DRAM controller and its channel: an approximately timed target with banks and open rows that
 /// answers out of order.
 ///
-/// A request is accepted (END_REQ) when the queue has room. Each bank serves one at a time: a hit
-/// issues its column access at once, a miss after tRCD, a conflict after tRP + tRCD. Data follow
-/// tCL later, when the data bus is free, for tBurst; the bank goes on when the next column access
-/// cannot meet them. BEGIN_RESP comes tPHY after the last data, one at a time. A refresh lets
-/// accesses that have begun end; nothing happens while the channel is idle, so that a simulation
-/// runs out of events.
-/// Not modelled: command bus, tRAS, tFAW, write recovery, turnaround of the bus. b_transport takes
-/// the time of a miss, without contention.
+/// A request is accepted (END_REQ) when the queue has room. Each bank serves one request at a time:
+/// a hit issues its column access at once, a miss after tRCD, a conflict after tRP + tRCD. Data
+/// follow tCL later, when the data bus is free, for tBurst. The bank continues when the data of the
+/// next column access cannot collide with them. BEGIN_RESP comes tPHY after the last data, one at a
+/// time. A refresh lets running accesses end. Nothing happens while the channel is idle, so that a
+/// simulation runs out of events. Not modelled: command bus, tRAS, tFAW, write recovery, turnaround
+/// of the bus. b_transport takes the time of a miss, without contention.
 class DramController : public sc_core::sc_module {
  public:
   tlm_utils::simple_target_socket<DramController, 32> socket{"socket"};
 
-  /// Throws std::invalid_argument, one line, for a configuration without sense.
+  /// Throws std::invalid_argument, one line, for an invalid configuration.
   DramController(const sc_core::sc_module_name& name, const Config& config);
 
   Place place(std::uint64_t address) const;
@@ -91,7 +91,7 @@ class DramController : public sc_core::sc_module {
   struct Bank {
     bool busy = false, open = false;
     std::uint64_t row = 0;
-    std::uint64_t refreshes = 0;  // that it has seen
+    std::uint64_t refreshes = 0;  // number of refreshes that it has had
   };
 
   tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
@@ -99,7 +99,7 @@ class DramController : public sc_core::sc_module {
   void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay);
   unsigned int transport_dbg(tlm::tlm_generic_payload& payload);
 
-  /// Everything that happens, phase by phase: those of the protocol and two of its own.
+  /// Handles every event by its phase: the phases of the protocol and some of its own.
   void step(tlm::tlm_generic_payload& payload, const tlm::tlm_phase& phase);
   void arrive(tlm::tlm_generic_payload& payload);
   void accept(tlm::tlm_generic_payload& payload);
@@ -114,7 +114,8 @@ class DramController : public sc_core::sc_module {
   /// OK, or what is wrong with a transaction.
   tlm::tlm_response_status check(const tlm::tlm_generic_payload& payload) const;
   void access(tlm::tlm_generic_payload& payload);
-  /// Until when a refresh keeps the bank, from now; closes its row if there was one since.
+  /// The time, from now, until which a refresh occupies the bank. Closes the bank's row if there
+  /// was a refresh since.
   sc_core::sc_time refresh_delay(Bank& bank) const;
 
   const Config config_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A PE on a DRAM controller that knows nothing of KernBench (dram_controller.hpp), bound in a few
 // lines. The same kernel runs on the embedded HBM, which has no banks, and on the controller with
-// each order of row, bank and column in an address: what of the time is rows, how many accesses hit
-// an open one, and that the numbers are the same bit for bit.
+// each order of row, bank and column in an address: it prints how much of the time is spent on rows
+// and how many accesses hit an open row, and checks that the numbers are the same bit for bit.
 //
 // Usage: dram_controller [KERNEL [NAME=VALUE ..]]
 #include <cstdio>
@@ -33,7 +33,7 @@ static const char* const kUsage =
     "  KERNEL      a kernel of the catalogue, which single_pe list shows (gqa_decode)\n"
     "  NAME=VALUE  its parameters (s_kv=1024 if there is no KERNEL)\n";
 
-// What the PE must know of the memory: its size, and the largest transaction that it takes.
+// What the PE must know about the memory: its size, and its largest transaction.
 static const char* const kTopology =
     "name: dram_controller\n"
     "pe: {dma: {burst_bytes: 256}}\n"
@@ -83,7 +83,7 @@ bool simulate(int argc, char** argv) {
   const runtime::Launch launch = launch_of(argc, argv, topology);
 
   kernbench::EmbeddedHbm hbm("hbm", topology.hbm, 1, true);
-  Pe reference("reference", topology.pe, 0);
+  Pe reference("reference", topology.pe_config(), 0);
   reference.memory.bind(hbm.port(0));
 
   std::vector<std::unique_ptr<OnDram>> drams;
@@ -94,7 +94,7 @@ bool simulate(int argc, char** argv) {
     dram::Config dram;
     dram.mapping = mapping;
     const auto index = static_cast<std::uint32_t>(pes.size());
-    drams.push_back(std::make_unique<OnDram>(dram, topology.pe, index));
+    drams.push_back(std::make_unique<OnDram>(dram, topology.pe_config(), index));
     pes.push_back(&drams.back()->pe);
   }
   runtime::PeOutputs outputs({});  // no files

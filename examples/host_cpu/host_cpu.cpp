@@ -91,7 +91,8 @@ std::uint32_t HostCpu::sleep_until(std::uint32_t bits) {
     woken_ = sc_core::sc_time_stamp();
     const std::uint32_t pending = read(KB_HOST_IRQ_STATUS) & bits;
     if (pending != 0) return pending;
-    // It may have risen while the read took its time; it falls in the delta after a cause has gone.
+    // The signal may have risen during the read; it falls in the delta cycle after its cause is
+    // gone.
     if (interrupt.read()) {
       sc_core::wait(sc_core::SC_ZERO_TIME);
       continue;
@@ -132,7 +133,7 @@ void HostCpu::access(tlm::tlm_command command, std::uint32_t address, std::uint8
   if (!payload.is_response_ok()) SC_REPORT_ERROR(name(), payload.get_response_string().c_str());
 }
 
-// The streams stand behind the tensors, whose sizes are those of their parts.
+// The streams follow the tensors, whose sizes depend on their parts.
 HostProgram first_program(const std::vector<std::uint8_t>& file) {
   static const unsigned char kMagic[8] = {0x8b, 'K', 'B', 'P', '\r', '\n', 0x1a, '\n'};
   if (file.size() < 64 || std::memcmp(file.data(), kMagic, 8) != 0 || number(file, 8, 4) != 1)

@@ -10,15 +10,15 @@
 #include <tlm>
 #include <vector>
 
-/// What is needed of a program file to run its first program.
+/// The data of a program file that is needed to run its first program.
 struct HostProgram {
   std::string title;                 ///< what was compiled
   std::uint32_t table_entries = 0;   ///< of the handle table that it is written for
-  std::vector<std::uint8_t> stream;  ///< its records; empty: it is no program file
+  std::vector<std::uint8_t> stream;  ///< its records; empty: it is not a program file
 };
 
-/// A CPU that runs one program on a PE: a thread that does what a driver would, over TLM-2.0. It
-/// knows the C header of the registers and nothing else of KernBench.
+/// A CPU that runs one program on a PE: a thread that does what a driver would do, over TLM-2.0. It
+/// uses only the C header of the registers and nothing else of KernBench.
 class HostCpu : public sc_core::sc_module {
  public:
   tlm_utils::simple_initiator_socket<HostCpu, 32> socket{"socket"};
@@ -32,7 +32,7 @@ class HostCpu : public sc_core::sc_module {
  private:
   void run();
   bool probe();
-  /// Puts the stream into the ring, asleep while that is full.
+  /// Puts the stream into the ring and sleeps while the ring is full.
   void feed();
   /// Sleeps until one of the interrupts `bits` is pending; returns those that are.
   std::uint32_t sleep_until(std::uint32_t bits);
@@ -51,5 +51,5 @@ class HostCpu : public sc_core::sc_module {
   bool succeeded_ = false;
 };
 
-/// Of the bytes of a program file (docs/program_format.md).
+/// Parses the bytes of a program file (docs/program_format.md).
 HostProgram first_program(const std::vector<std::uint8_t>& file);

@@ -2,8 +2,8 @@
 // A CPU model runs a compiled kernel on a PE, as a driver does with an accelerator: it resets the
 // host port, writes the program into the command ring, rings the doorbell, refills the ring when
 // the interrupt says that there is room, and sleeps until the interrupt says that the program is
-// done. HostCpu (host_cpu.hpp) is plain SystemC and TLM-2.0 and knows the C header of the registers
-// only; the program comes from `tlc`.
+// done. HostCpu (host_cpu.hpp) is plain SystemC and TLM-2.0 and uses only the C header of the
+// registers. The program comes from `tlc`.
 //
 // Usage: host_cpu [PROGRAM_FILE]
 #include <cstdio>
@@ -28,7 +28,7 @@ static bool simulate(const HostProgram& program) {
   config.access_ns = kernbench::arch::Rational(20);
 
   kernbench::EmbeddedHbm hbm("hbm", topology.hbm, 1, false);
-  kernbench::Pe pe("pe", topology.pe, 0);
+  kernbench::Pe pe("pe", topology.pe_config(), 0);
   kernbench::HostPort port("port", pe, config);
   HostCpu cpu("cpu", program);
   sc_core::sc_signal<bool> interrupt("interrupt");
@@ -60,7 +60,7 @@ int sc_main(int argc, char** argv) {
   const std::vector<std::uint8_t> file{std::istreambuf_iterator<char>(in), {}};
   const HostProgram program = first_program(file);
   if (program.stream.empty()) {
-    std::fprintf(stderr, "host_cpu: %s is no program file; give one that tlc has written\n",
+    std::fprintf(stderr, "host_cpu: %s is not a program file; give one that tlc has written\n",
                  path.c_str());
     return 2;
   }

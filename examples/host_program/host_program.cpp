@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An own host program: tensors spread over the PEs of a cube, two launches, the result read back
-// and checked. out = x w, with the inner dimension split over the PEs: the first launch gives each
-// its product, the second adds them up over messages.
+// A host program of your own: tensors are distributed over the PEs of a cube, two launches run, and
+// the result is read back and checked. out = x w, with the inner dimension split over the PEs: the
+// first launch computes one product per PE, and the second adds them by messages.
 //
 // Usage: host_program TOPOLOGY.yaml [FOLDER]
 #include <cstdio>

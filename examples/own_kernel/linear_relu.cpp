@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A first own kernel: out = relu(x w + bias) as one composite. w streams from HBM tile by tile, the
-// epilogue runs on the accumulator, and each finished tile goes back to HBM.
+// A first kernel of your own: out = relu(x w + bias) as one composite. w streams from HBM tile by
+// tile, the epilogue runs on the accumulator, and each finished tile goes back to HBM.
 #include <algorithm>
 
 #include "kernels/kernel.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An own recipe: the rows of x brought to length one, as the a of the gemm that follows.
+// A user's own recipe: normalizes the rows of x to length one, as the a of the gemm that follows.
 #pragma once
 
 #include <memory>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The signals of a PE in a waveform file of one's own, beside those of one's own modules: a
-// controller without a clock, with a state and an sc_signal, that gives the PE one job after the
-// other. Pe::trace() registers every engine in one line; the op log of the same run has the same
-// intervals. SystemC polls what is traced at every time step: for many PEs, or long runs,
-// PeOutputs writes a waveform of its own that costs less.
+// The signals of a PE in your own waveform file, beside those of your own modules. The module here
+// is a controller without a clock, with a state and an sc_signal, that gives the PE one job after
+// the other. Pe::trace() registers every engine in one line; the op log of the same run has the
+// same intervals. SystemC polls all traced signals at every time step. For many PEs, or long runs,
+// PeOutputs writes a waveform at lower cost.
 //
 // Usage: own_waveform NAME
 #include <cstdio>
@@ -60,7 +60,8 @@ class Controller : public sc_core::sc_module {
       act_event_.notify(kPauseNs, sc_core::SC_NS);
       return;
     }
-    // SystemC writes the values of an instant when the next one comes: this is that of the last.
+    // SystemC writes the values of an instant when the next one comes; this is the one after the
+    // last.
     if (state_ == done) return;
     pe_busy.write(true);
     state_ = waits_for_pe;
@@ -80,7 +81,7 @@ void simulate(const std::string& name) {
   const runtime::Launch job(kernbench::kernels::gemm(), {{"n", "512"}}, topology);
 
   kernbench::EmbeddedHbm hbm("hbm", topology.hbm, 1, false);
-  Pe pe("pe0", topology.pe, 0);
+  Pe pe("pe0", topology.pe_config(), 0);
   pe.memory.bind(hbm.port(0));
   Controller controller("controller", pe, job);
   runtime::PeOutputs outputs({name + ".csv", {}, {}, {}});

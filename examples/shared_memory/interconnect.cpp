@@ -8,7 +8,7 @@
 namespace bus {
 namespace {
 
-// What targets and hops bring, at the time when it takes effect.
+// Events of targets and hops, at the time at which they take effect.
 DECLARE_EXTENDED_PHASE(request_accepted);
 DECLARE_EXTENDED_PHASE(response_begun);      // END_RESP is to follow
 DECLARE_EXTENDED_PHASE(response_completed);  // none is
@@ -126,7 +126,7 @@ void Interconnect::arbitrate() {
 }
 
 void Interconnect::forward(Target& target) {
-  // The initiator that follows the last one in the circle, of those that wait.
+  // The next waiting initiator after the last one, in turn.
   const auto count = static_cast<unsigned>(initiators_.size());
   const auto turn = [&](const tlm::tlm_generic_payload* payload) {
     return (route_of(*payload).initiator + count - target.last_initiator - 1) % count;
@@ -171,7 +171,7 @@ void Interconnect::on_accepted(Route& route) {
 }
 
 void Interconnect::on_response(Route& route) {
-  on_accepted(route);  // a response stands for an END_REQ that has not come
+  on_accepted(route);  // a response implies an END_REQ that has not come
   agenda_.notify(*route.payload, response_arrived, hop_);
 }
 
@@ -187,7 +187,7 @@ void Interconnect::begin_response(unsigned number) {
   sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
   const tlm::tlm_sync_enum answer =
       initiators[static_cast<int>(number)]->nb_transport_bw(payload, phase, delay);
-  // The initiator may end the response by its return; else END_RESP comes as a call.
+  // The initiator may end the response by its return value; otherwise END_RESP comes as a call.
   if (answer == tlm::TLM_COMPLETED || (answer == tlm::TLM_UPDATED && phase == tlm::END_RESP)) {
     agenda_.notify(payload, tlm::END_RESP, delay);
   }

@@ -15,8 +15,8 @@
 
 namespace bus {
 
-/// Addresses [begin, begin + bytes) of the interconnect are those from `target_begin` on of a
-/// target, numbered in the order in which they are bound.
+/// Maps addresses [begin, begin + bytes) of the interconnect to those from `target_begin` on of a
+/// target. Targets are numbered in the order of binding.
 struct Window {
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
@@ -24,7 +24,7 @@ struct Window {
   std::uint64_t target_begin = 0;
 };
 
-/// Of one initiator. Waits are those of its requests, summed up.
+/// Statistics of one initiator. Waits are those of its requests, summed.
 struct Statistics {
   std::uint64_t requests = 0;
   std::uint64_t bytes = 0;
@@ -34,9 +34,9 @@ struct Statistics {
   std::uint64_t overtakings = 0;      ///< responses that came before that of an earlier request
 };
 
-/// Any number of initiators and targets: decodes addresses, and rewrites them on the way; each
-/// target takes one request at a time, of the initiators in turn; responses are routed back by
-/// payload, as they come.
+/// Connects any number of initiators and targets. It decodes addresses and rewrites them. Each
+/// target takes one request at a time, from the initiators in turn. Responses are routed back by
+/// payload, in the order in which they come.
 ///
 /// A request and a response take `hop_ns` each. END_REQ passes when the target accepts. Not
 /// modelled: the width of the links. b_transport and debug transport pass without contention; DMI
@@ -53,7 +53,7 @@ class Interconnect : public sc_core::sc_module {
   const std::vector<Statistics>& statistics() const { return statistics_; }
 
  private:
-  /// A transaction under way. The payload tells whose it is.
+  /// A transaction in flight. The payload identifies it.
   struct Route {
     tlm::tlm_generic_payload* payload;
     unsigned initiator;
@@ -81,10 +81,10 @@ class Interconnect : public sc_core::sc_module {
   unsigned int transport_dbg(int initiator, tlm::tlm_generic_payload& payload);
   bool get_direct_mem_ptr(int initiator, tlm::tlm_generic_payload& payload, tlm::tlm_dmi& dmi);
 
-  /// Everything that happens, phase by phase: those of the protocol and some of its own.
+  /// Handles every event by its phase: the phases of the protocol and some of its own.
   void step(tlm::tlm_generic_payload& payload, const tlm::tlm_phase& phase);
   void arrive(Route& route);
-  /// All arrivals of the instant are known.
+  /// Called when all arrivals of the instant are known.
   void arbitrate();
   void forward(Target& target);
   void on_accepted(Route& route);
@@ -92,7 +92,7 @@ class Interconnect : public sc_core::sc_module {
   void end_response(tlm::tlm_generic_payload& payload);
   void begin_response(unsigned initiator);
 
-  /// Null: no window holds the bytes.
+  /// Null if no window contains the bytes.
   const Window* decode(std::uint64_t address, std::uint64_t bytes) const;
   Route& route_of(const tlm::tlm_generic_payload& payload);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two PEs, a memory each and a shared one, on an interconnect that knows nothing of KernBench
-// (interconnect.hpp). PeConfig::memory_offset gives each PE its place on the interconnect, which
-// decodes and rewrites addresses, lets the PEs take turns and brings back responses as they come,
-// in any order. The PEs multiply side by side, then one adds up what the other has left in the
-// shared memory: the result is right, and who waited for what is printed. A monitor sits on each
-// PE's memory socket.
+// Two PEs, each with its own memory, and a shared memory, on an interconnect that knows nothing of
+// KernBench (interconnect.hpp). PeConfig::memory_offset gives each PE its place on the
+// interconnect. The interconnect decodes and rewrites addresses, serves the PEs in turn, and
+// returns responses in any order. The PEs multiply in parallel; then one PE adds the product that
+// the other has stored in the shared memory. The program checks the result and prints who waited
+// for what. A monitor is at each PE's memory socket.
 //
 // Usage: shared_memory
 #include <cmath>

@@ -106,7 +106,7 @@ System::System(const sc_core::sc_module_name& name)
 
   for (Index i = 0; i < kPes; ++i) {
     const std::string number = std::to_string(i);
-    kernbench::arch::PeConfig config = topology.pe;
+    kernbench::arch::PeConfig config = topology.pe_config();
     config.memory_offset = pe_base(i);
     pes.push_back(std::make_unique<kernbench::Pe>(("pe" + number).c_str(), config,
                                                   static_cast<std::uint32_t>(i)));

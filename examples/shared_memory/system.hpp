@@ -21,15 +21,15 @@ using kernbench::command::TensorHandle;
 inline constexpr Index kPes = 2;
 inline constexpr Index kRows = 8, kDepth = 1024, kCols = 256;
 
-/// What both PEs see at their own addresses: a memory of their own, then the shared one.
+/// What each PE sees at its own addresses: its own memory, then the shared one.
 inline constexpr Address kWindowBytes = 1u << 24;
 inline constexpr Address kShared = kWindowBytes;
 /// Where the addresses of a PE begin on the interconnect.
 constexpr Address pe_base(Index pe) { return static_cast<Address>(pe) << 28; }
 
-/// out = x w, its depth split over the PEs: each has its columns of x in its own memory; w, the two
-/// products and out lie in the shared one. One kernel multiplies on both PEs, the other then adds
-/// up on PE 0.
+/// out = x w, with the depth split over the PEs. Each PE has its columns of x in its own memory; w,
+/// the two products and out are in the shared memory. One kernel multiplies on both PEs; the other
+/// then adds the products on PE 0.
 struct Tensors {
   TensorHandle x, w, product, other_product, out;
 };
@@ -57,7 +57,7 @@ class System : public sc_core::sc_module {
 
   explicit System(const sc_core::sc_module_name& name);
 
-  /// When both had multiplied.
+  /// The time at which both had multiplied.
   std::uint64_t multiplied_ps() const { return multiplied_ps_; }
   bool idle() const { return pes[0]->idle() && pes[1]->idle(); }
 

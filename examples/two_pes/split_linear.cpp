@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel of several programs: out = x w, its inner dimension split over them. Each program has
-// its columns of x and rows of w in its own PE's HBM; program 0 adds up the products of the others.
+// A kernel of several programs: out = x w, with the inner dimension split over them. Each program
+// has its columns of x and rows of w in its own PE's HBM; program 0 adds the products of the
+// others.
 #include <string>
 
 #include "kernels/kernel.hpp"
@@ -64,7 +65,7 @@ Kernel split_linear() {
                 k = parameters.integer("k"), n = parameters.integer("n");
     if (k % programs != 0) {
       throw kernbench::InputError("split_linear: k=" + std::to_string(k) +
-                                  " is no multiple of programs=" + std::to_string(programs) +
+                                  " is not a multiple of programs=" + std::to_string(programs) +
                                   "; give one");
     }
     Instance instance;

@@ -9,23 +9,23 @@
 
 namespace kernbench::arch {
 
-/// What admission knows of a command; both stay valid while it is in flight.
+/// What admission knows about a command. Both must stay valid while the command is in flight.
 struct Claim {
   const command::AccessSet* accesses = nullptr;
-  /// Of a composite; null: a simple command.
+  /// The rw handles of a composite; null for a simple command.
   const std::vector<command::TensorHandle>* rw_handles = nullptr;
 
   bool composite() const { return rw_handles != nullptr; }
 };
 
-/// Decides when the head of the scheduler's queue may enter flight (contract 7). Knows byte ranges
-/// only, or with rw_match handle_id the rw handles of composites (R7.3). The caller judges strictly
-/// in order, after all completions of an instant.
+/// Decides when the head of the scheduler's queue may enter flight (contract 7). It uses only byte
+/// ranges, or with rw_match handle_id the rw handles of composites (R7.3). The caller must ask
+/// strictly in order, after all completions of an instant.
 class Admission {
  public:
   explicit Admission(const SchedulerConfig& config) : config_(config) {}
 
-  /// True if the head may be admitted now. Under drain_all a head that once conflicted waits until
+  /// True if the head may be admitted now. Under drain_all a head that has conflicted waits until
   /// nothing is in flight (R7.2).
   bool may_admit(const Claim& head);
   /// The head enters flight.

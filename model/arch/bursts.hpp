@@ -11,11 +11,12 @@ namespace kernbench::arch {
 struct Burst {
   command::Address addr = 0;
   std::uint32_t bytes = 0;
-  std::uint64_t offset = 0;  ///< in the slice's bytes, in the order in which they move
+  std::uint64_t offset = 0;  ///< in the slice's bytes, in transfer order
 };
 
-/// Cuts a slice into bursts: row by row in address order, contiguous rows merged into one run, each
-/// run cut into naturally aligned powers of two of at most `burst_bytes` (R6.8). A cursor: no list.
+/// Cuts a slice into bursts: row by row in address order, with contiguous rows merged into one run,
+/// and each run cut into naturally aligned powers of two of at most `burst_bytes` (R6.8). It is a
+/// cursor and stores no list.
 class BurstCursor {
  public:
   BurstCursor() = default;

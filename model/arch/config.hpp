@@ -11,8 +11,9 @@
 
 namespace kernbench::arch {
 
-// The resolved configuration: what modules see, const. The file as written, its keys, ranges and
-// messages are in topology_file.hpp. Every field is a key of contract 9 under the same name.
+// The resolved configuration that modules get. topology_file.hpp reads it from a file; the keys and
+// ranges are in topology_keys.hpp. Every field is the key of contract 9 with the same name, unless
+// its comment says otherwise.
 
 struct CostModelConfig {
   std::uint64_t fixed_cycles = 40;
@@ -22,14 +23,14 @@ struct CostModelConfig {
 
 struct CpuConfig {
   std::uint32_t cmd_queue_depth = 16;
-  Rational launch_ns{0};  ///< once a launch and PE, before the kernel's first command
+  Rational launch_ns{0};  ///< once per launch and PE, before the kernel's first command
 };
 
-/// What makes a head wait that conflicts with a command in flight (R7.1, R7.2).
+/// What a head that conflicts with a command in flight waits for (R7.1, R7.2).
 enum class RwPolicy : std::uint8_t { overlap, drain_all };
 
-/// What makes two commands conflict: the bytes they touch, or the rw_handles ids of composites
-/// (R7.3, kept to study what it misses).
+/// What makes two commands conflict: the bytes that they access, or the ids of composites'
+/// rw_handles (R7.3; exists to study what it misses).
 enum class RwMatch : std::uint8_t { range, handle_id };
 
 struct SchedulerConfig {
@@ -50,7 +51,7 @@ struct DmaConfig {
   std::uint64_t setup_cycles = 16;
   std::uint32_t burst_bytes = 4096;
   std::uint64_t max_outstanding_bytes = 32768;  ///< per channel, issue to response
-  std::uint64_t bus_bytes = 32;                 ///< of a beat; statistics only
+  std::uint64_t bus_bytes = 32;                 ///< bytes per beat; for statistics only
 };
 
 struct TcmConfig {
@@ -81,13 +82,13 @@ struct MathConfig {
 };
 
 struct IpcqConfig {
-  std::uint32_t channels = 4;       ///< between each two PEs, each way
-  std::uint32_t depth = 16;         ///< slots of a channel
-  std::uint32_t slot_bytes = 8192;  ///< a longer message takes several
+  std::uint32_t channels = 4;       ///< per ordered pair of PEs
+  std::uint32_t depth = 16;         ///< slots per channel
+  std::uint32_t slot_bytes = 8192;  ///< a longer message takes several slots
   std::uint64_t send_cycles = 10;   ///< of a slot
   std::uint64_t recv_cycles = 10;   ///< of a slot
 
-  /// That a message takes.
+  /// The number of slots of a message.
   std::uint64_t slots(std::uint64_t bytes) const { return (bytes + slot_bytes - 1) / slot_bytes; }
 };
 
@@ -101,17 +102,19 @@ struct PeConfig {
   GemmConfig gemm;
   MathConfig math;
   IpcqConfig ipcq;
-  /// Bytes of the memory behind the DMA port: the range that it accepts (R3.4).
+  /// Bytes of the memory behind the DMA port, which is the address range that the port accepts
+  /// (R3.4). Not a topology key: TopologyConfig::pe_config() derives it. For a PE without a
+  /// topology, set it by hand.
   std::uint64_t hbm_bytes = 4831838208;
-  /// Where that range begins at the memory socket: added to each address there and nowhere else. No
-  /// key of a topology; a multiple of dma.burst_bytes.
+  /// Where that range begins at the memory socket: it is added to each address there and nowhere
+  /// else. Not a topology key; a multiple of dma.burst_bytes.
   std::uint64_t memory_offset = 0;
-  /// Silence after which outstanding work is reported; 0: never.
+  /// Time without progress after which outstanding work is reported; 0: never.
   Rational watchdog_ns{0};
-  /// Stack of the thread that runs the kernels of a PE, for their locals and calls: at least
-  /// 65536. No key of a topology.
+  /// Stack size of the thread that runs the kernels of a PE: at least 65536. Not a topology key.
   std::uint64_t kernel_stack_bytes = 4u << 20;
-  /// PEs of the design: those that IPCQ can name.
+  /// Number of PEs of the design, which IPCQ messages can name. Not a topology key; derived like
+  /// hbm_bytes.
   std::uint32_t pes = 1;
 
   /// TCM bytes of one tile buffer: an A and a B tile of 2-byte entries, A first.
@@ -120,11 +123,11 @@ struct PeConfig {
   }
 };
 
-/// How the PEs of a cube share its HBM: each has a slice with its share of bandwidth and bytes, or
-/// all reach every channel through the NoC.
+/// How the PEs of a cube share its HBM: each PE has a slice with its share of bandwidth and bytes,
+/// or all PEs access every channel through the NoC.
 enum class HbmMap : std::uint8_t { pe_local, interleaved };
 
-/// Of a cube's stack.
+/// The HBM stack of a cube.
 struct HbmConfig {
   Rational gbps{128};  ///< 1 GB/s = 1e9 bytes/s
   Rational latency_ns{100};
@@ -132,21 +135,22 @@ struct HbmConfig {
   std::uint64_t bytes = 4831838208;
   HbmMap map = HbmMap::pe_local;
   std::uint32_t channels = 8;             ///< interleaved: each with its share of the bandwidth
-  std::uint64_t interleave_bytes = 4096;  ///< interleaved: consecutive ones on consecutive channels
+  std::uint64_t interleave_bytes = 4096;  ///< interleaved: block size; consecutive blocks are on
+                                          ///< consecutive channels
 };
 
 /// The mesh in a cube: PE i at column i % cols of row i / cols.
 struct NocConfig {
   std::uint32_t cols = 4;
   std::uint32_t rows = 2;
-  std::uint64_t bytes_per_cycle = 64;  ///< of each link, each way; cycles of the PE clock
+  std::uint64_t bytes_per_cycle = 64;  ///< per link and direction; cycles of the PE clock
   std::uint64_t hop_cycles = 8;        ///< from router to router
   std::uint64_t niu_cycles = 5;        ///< from an endpoint into the mesh, and out of it
 };
 
 /// A ring of point-to-point links: UCIe between the cubes of a SIP, or links between SIPs.
 struct RingConfig {
-  Rational gbps{256};  ///< of each link, each way
+  Rational gbps{256};  ///< per link and direction
   Rational latency_ns{20};
 };
 
@@ -155,7 +159,7 @@ struct TopologyConfig {
   std::uint32_t sips = 1;
   std::uint32_t cubes_per_sip = 1;
   std::uint32_t pes_per_cube = 1;
-  PeConfig pe;
+  PeConfig pe;  ///< the keys `pe.*`; make a Pe from pe_config()
   HbmConfig hbm;
   NocConfig noc;
   RingConfig d2d{Rational{256}, Rational{20}};
@@ -165,16 +169,24 @@ struct TopologyConfig {
 
   std::uint32_t cubes() const { return sips * cubes_per_sip; }
   std::uint32_t pes() const { return cubes() * pes_per_cube; }
-  /// What one PE sees of its cube's stack with `pe_local`: its share of bandwidth and bytes.
+  /// The part of its cube's stack that one PE has with `pe_local`: its share of bandwidth and
+  /// bytes.
   HbmConfig pe_slice() const {
     HbmConfig slice = hbm;
     slice.gbps = hbm.gbps / Rational(pes_per_cube);
     slice.bytes = hbm.bytes / pes_per_cube;
     return slice;
   }
+  /// The configuration of each Pe: `pe`, with the two fields that follow from other keys.
+  PeConfig pe_config() const {
+    PeConfig config = pe;
+    config.hbm_bytes = hbm.map == HbmMap::pe_local ? pe_slice().bytes : hbm.bytes;
+    config.pes = pes();
+    return config;
+  }
 };
 
-/// `single_pe with hbm.gbps=256`: the name, and what --set has changed.
+/// The name, and what --set has changed: `single_pe with hbm.gbps=256`.
 inline std::string title_of(const TopologyConfig& topology) {
   std::string title = topology.name;
   for (const std::string& setting : topology.overrides) {
@@ -183,7 +195,8 @@ inline std::string title_of(const TopologyConfig& topology) {
   return title;
 }
 
-/// `pe3` of a design with one cube, else `sip0.cube1.pe3`: instance, VCD scope, and key of outputs.
+/// `pe3` in a design with one cube, otherwise `sip0.cube1.pe3`: instance, VCD scope, and key of
+/// outputs.
 inline std::string pe_name(const TopologyConfig& topology, std::uint32_t pe) {
   std::string name = "pe" + std::to_string(pe % topology.pes_per_cube);
   if (topology.cubes() == 1) return name;

@@ -10,24 +10,27 @@
 
 namespace kernbench::arch {
 
-/// Keys of a PE that do not fit each other.
+/// Keys that do not fit together.
 struct Conflict {
-  std::vector<const char*> keys;  ///< paths of them, the likelier mistake first
+  std::vector<const char*> keys;  ///< their paths, the likelier mistake first
   std::string message;
 };
 
-/// The first one there is. `described`: a key, by its path, with its value, for the message.
+/// The first conflict, if there is one. `described`: returns a key, given by its path, with its
+/// value, for the message.
 std::optional<Conflict> find_conflict(
-    const PeConfig& pe, const std::function<std::string(const char* path)>& described);
+    const TopologyConfig& topology, const std::function<std::string(const char* path)>& described);
 
-// For configurations that no topology file has given: throw InputError, beginning with `who`, at
-// the first field outside the range of its key (docs/topology.md), else at a conflict.
+// Checks for configurations that do not come from a topology file. They throw InputError, whose
+// message begins with `who`, at the first field outside the range of its key (docs/topology.md),
+// otherwise at the first conflict between the keys that are given.
 
 void check_config(const std::string& who, const PeConfig& pe);
-/// Of a whole stack, or a slice or channel of one: its `gbps`, a share, may lie below the range and
-/// have any decimals.
+/// For a whole stack, or for a slice or channel of one, whose `gbps` is a share and may be below
+/// the range and have any decimals. Checks ranges only, because its keys must fit keys elsewhere in
+/// the topology.
 void check_config(const std::string& who, const HbmConfig& hbm);
-/// Every key but the name.
+/// Checks every key except the name.
 void check_config(const std::string& who, const TopologyConfig& topology);
 
 }  // namespace kernbench::arch

@@ -9,8 +9,8 @@
 
 namespace kernbench::arch {
 
-/// What a PE of that configuration takes: the same that `tl` compiles for (R4.9). `pe`: its number
-/// in the design, which none of its messages may name; empty: not known.
+/// The limits of a PE with that configuration, the same for which `tl` compiles (R4.9). `pe`: its
+/// number in the design, which its messages may not name; empty: not known.
 command::Limits limits_of(const PeConfig& config, std::optional<std::uint32_t> pe = std::nullopt);
 
 }  // namespace kernbench::arch

@@ -10,6 +10,40 @@
 #include "tlm_if/command/error.hpp"
 
 namespace kernbench::arch {
+namespace {
+
+/// Where an endpoint is attached to the mesh.
+struct Place {
+  std::string name;
+  std::uint32_t router;
+};
+
+/// Of each endpoint.
+std::vector<Place> places_of(const CubeEndpoints& ends, std::uint32_t routers) {
+  std::vector<Place> places(ends.count());
+  for (std::uint32_t pe = 0; pe < ends.pes; ++pe) {
+    places[ends.ipcq(pe)] = {fmt::format("ipcq{}", pe), pe};
+    if (ends.channels > 0) places[ends.memory(pe)] = {fmt::format("memory{}", pe), pe};
+  }
+  for (std::uint32_t i = 0; i < ends.channels; ++i) {
+    const auto router = static_cast<std::uint32_t>(std::uint64_t{i} * routers / ends.channels);
+    places[ends.channel(i)] = {fmt::format("channel{}", i), router};
+  }
+  places[ends.d2d()] = {"d2d", 0};
+  return places;
+}
+
+enum Direction : std::uint8_t { east, west, south, north };
+
+/// The direction of the next hop from one router to another in a mesh of `cols` columns: along the
+/// row first.
+Direction towards(std::uint32_t router, std::uint32_t target, std::uint32_t cols) {
+  const std::uint32_t col = router % cols, target_col = target % cols;
+  if (col != target_col) return col < target_col ? east : west;
+  return router < target ? south : north;
+}
+
+}  // namespace
 
 Network Network::mesh(const NocConfig& config, const Rational& clock_ghz, std::uint32_t pes,
                       std::uint32_t channels) {
@@ -26,20 +60,7 @@ Network Network::mesh(const NocConfig& config, const Rational& clock_ghz, std::u
   const CubeEndpoints ends{pes, channels};
   Network network(period, config.bytes_per_cycle);
 
-  struct Place {
-    std::string name;
-    std::uint32_t router;
-  };
-  std::vector<Place> places(ends.count());
-  for (std::uint32_t pe = 0; pe < pes; ++pe) {
-    places[ends.ipcq(pe)] = {fmt::format("ipcq{}", pe), pe};
-    if (channels > 0) places[ends.memory(pe)] = {fmt::format("memory{}", pe), pe};
-  }
-  for (std::uint32_t i = 0; i < channels; ++i) {
-    const auto router = static_cast<std::uint32_t>(std::uint64_t{i} * routers / channels);
-    places[ends.channel(i)] = {fmt::format("channel{}", i), router};
-  }
-  places[ends.d2d()] = {"d2d", 0};
+  const std::vector<Place> places = places_of(ends, routers);
 
   // Vertices: the endpoints, then the routers.
   const std::uint32_t endpoints = ends.count();
@@ -51,7 +72,6 @@ Network Network::mesh(const NocConfig& config, const Rational& clock_ghz, std::u
     entry[e] = network.add_link(fmt::format("{}_n{}", name, router), endpoints + router, niu);
     leave[e] = network.add_link(fmt::format("n{}_{}", router, name), e, niu);
   }
-  enum Direction : std::uint8_t { east, west, south, north };
   std::vector<std::array<std::uint32_t, 4>> neighbour(routers);  // links to them
   for (std::uint32_t r = 0; r < routers; ++r) {
     const auto connect = [&](Direction direction, std::uint32_t other) {
@@ -73,15 +93,8 @@ Network Network::mesh(const NocConfig& config, const Rational& clock_ghz, std::u
   for (std::uint32_t r = 0; r < routers; ++r) {
     for (std::uint32_t to = 0; to < endpoints; ++to) {
       const std::uint32_t target = places[to].router;
-      const std::uint32_t col = r % config.cols;
-      const std::uint32_t target_col = target % config.cols;
-      std::uint32_t link = leave[to];
-      if (col != target_col) {
-        link = neighbour[r].at(col < target_col ? east : west);
-      } else if (r != target) {
-        link = neighbour[r].at(r < target ? south : north);
-      }
-      network.routes_.push_back(link);
+      network.routes_.push_back(r == target ? leave[to]
+                                            : neighbour[r].at(towards(r, target, config.cols)));
     }
   }
   return network;
@@ -118,14 +131,6 @@ std::uint32_t Network::add_link(std::string name, std::uint32_t to, Picoseconds 
   return static_cast<std::uint32_t>(links_.size() - 1);
 }
 
-std::vector<std::uint32_t> Network::path(std::uint32_t from, std::uint32_t to) const {
-  std::vector<std::uint32_t> links;
-  for (std::uint32_t link = first(from, to); link != kArrived; link = next(link, to)) {
-    links.push_back(link);
-  }
-  return links;
-}
-
 Picoseconds Network::service(std::uint64_t bytes) const {
   if (bytes == 0) return 0;
   return std::max<Picoseconds>(
@@ -138,11 +143,6 @@ Picoseconds Network::latency(std::uint32_t from, std::uint32_t to) const {
     sum += links_[link].latency;
   }
   return sum;
-}
-
-Picoseconds Network::unloaded(std::uint32_t from, std::uint32_t to, std::uint64_t bytes) const {
-  const bool same_place = first(from, to) == kArrived;
-  return same_place ? 0 : latency(from, to) + service(bytes);
 }
 
 }  // namespace kernbench::arch

@@ -116,7 +116,7 @@ void for_each_chunk(const Slice& slice, const Runs& runs, Move&& move) {
 }
 
 float max_of(float x, float y) { return x > y || x != x ? x : y; }
-// Evaluated in double and rounded, so that the result does not hang on a libm's float version.
+// Evaluated in double and rounded, so that the result does not depend on a libm's float version.
 float exp_of(float x) { return static_cast<float>(std::exp(static_cast<double>(x))); }
 float tanh_of(float x) { return static_cast<float>(std::tanh(static_cast<double>(x))); }
 float relu(float x) { return max_of(x, 0.0F); }
@@ -144,7 +144,8 @@ void map(const Values& x, const Values& y, Values& result, Function&& function) 
   for (std::size_t i = 0; i < x.size(); ++i) result[i] = function(x[i], y[i]);
 }
 
-/// `y` has one entry a row of the `cols` wide `x`, or is shaped like it (exp_diff of two vectors).
+/// `y` has one entry per row of `x`, which has `cols` columns, or has the shape of `x` (exp_diff of
+/// two vectors).
 template <class Function>
 void map_rows(const Values& x, const Values& y, std::size_t cols, Values& result,
               Function&& function) {
@@ -154,7 +155,7 @@ void map_rows(const Values& x, const Values& y, std::size_t cols, Values& result
   }
 }
 
-/// `y` has one entry a column of `x`.
+/// `y` has one entry per column of `x`.
 template <class Function>
 void map_cols(const Values& x, const Values& y, Values& result, Function&& function) {
   for (std::size_t i = 0; i < x.size();) {
@@ -285,7 +286,7 @@ void evaluate(const StageSpec& stage, const std::vector<Values>& inputs, Values&
       return std::fill(result.begin(), result.end(), scalar(stage, ExtraName::value));
     case OpKind::mask_cols: {
       const float value = scalar(stage, ExtraName::value);
-      // Below 0: the first rows are masked whole.
+      // Below 0: the first rows are masked completely.
       const Index first_col = extra(stage, ExtraName::first_col).as_i32();
       const Index rows_per_step = extra(stage, ExtraName::rows_per_step).bits;
       const auto width = static_cast<Index>(cols);
@@ -300,7 +301,8 @@ void evaluate(const StageSpec& stage, const std::vector<Values>& inputs, Values&
     case OpKind::bias:
       break;
   }
-  throw std::logic_error("op " + std::string(to_string(stage.op)) + " is no kernel-scope MATH op");
+  throw std::logic_error("op " + std::string(to_string(stage.op)) +
+                         " is not a kernel-scope MATH op");
 }
 
 void evaluate_on_accumulator(const StageSpec& stage, const Slice* other_slice, const Values& other,

@@ -13,7 +13,7 @@ namespace kernbench::arch {
 using Values = std::vector<float>;
 
 float decode(command::DType dtype, const std::uint8_t* bytes);
-/// Round to nearest, ties to even; overflow gives an infinity.
+/// Rounds to nearest, ties to even; overflow gives an infinity.
 void encode(command::DType dtype, float value, std::uint8_t* bytes);
 
 /// The entries of a slice, row-major (rows x cols).
@@ -26,8 +26,8 @@ void write_slice(Storage& storage, const Slice& slice, const Values& values);
 /// operand is a slice of one row or one column.
 void evaluate(const StageSpec& stage, const std::vector<Values>& inputs, Values& result);
 
-/// A k_tile or output_tile op in place on the (m, n) accumulator; `other` as the stage's operand of
-/// that name, or unused (R4.6).
+/// Evaluates a k_tile or output_tile op in place on the (m, n) accumulator. `other` is the stage's
+/// operand of that name, or unused (R4.6).
 void evaluate_on_accumulator(const StageSpec& stage, const Slice* other_slice, const Values& other,
                              Values& accumulator);
 

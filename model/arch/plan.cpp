@@ -3,17 +3,18 @@
 
 #include <algorithm>
 
+#include "tlm_if/command/rounding.hpp"
+
 namespace kernbench::arch {
 namespace {
 
 using command::Address;
+using command::ceil_div;
 using command::Index;
 using command::OperandName;
 using command::OpSpec;
 using command::Scope;
 using command::TensorHandle;
-
-std::int64_t ceil_div(Index a, Index b) { return (a + b - 1) / b; }
 
 Slice slice_of(const TensorHandle& handle, OperandName name, Index row, Index col, Index rows,
                Index cols) {
@@ -31,7 +32,8 @@ Slice whole(const TensorHandle& handle, OperandName name) {
   return slice_of(handle, name, 0, 0, handle.shape.rows(), handle.shape.cols());
 }
 
-// A tile as it lies in a tile buffer: without gaps, in the order in which its memory rows arrive.
+// A tile as it is stored in a tile buffer: without gaps, in the order in which its memory rows
+// arrive.
 Slice packed(Slice slice, Address addr) {
   slice.addr = addr;
   if (slice.col_stride == 1) {
@@ -167,7 +169,7 @@ StageSpec Plan::transfer() const {
 Tile Plan::tile(std::int64_t number) const {
   Tile tile;
   tile.number = number;
-  // Divisions only where there is something to divide: a decode's gemms have one tile.
+  // Divides only if there are several tiles, since a decode's gemms have one tile.
   const std::int64_t k = k_tiles_ == 1 ? 0 : number % k_tiles_;
   const std::int64_t output_tile = k_tiles_ == 1 ? number : number / k_tiles_;
   const std::int64_t n = n_tiles_ == 1 ? 0 : output_tile % n_tiles_;
@@ -245,7 +247,7 @@ StageSpec Plan::accumulator_math(const Tile& tile, Scope scope, std::int32_t i) 
   stage.op_index = op_index;
   stage.extras = op.extras;
   for (const command::Operand& operand : op.operands) {
-    if (operand.name == OperandName::src) continue;  // the accumulator is no memory (R4.6)
+    if (operand.name == OperandName::src) continue;  // the accumulator is not memory (R4.6)
     stage.operands.push_back(sliced_by_tile(operand.handle, operand.name, tile));
   }
   stage.elements = static_cast<std::uint64_t>(tile.m * tile.n);  // R6.9
@@ -287,8 +289,9 @@ StageSpec Plan::gemm(const Tile& tile) const {
   return stage;
 }
 
-// Which part of a tensor goes with a chunk, or of the gemm's out with a tile: the rectangle itself,
-// or of a vector with one entry a row or a column its entries.
+// The part of a tensor that belongs to a chunk, or the part of the gemm's out that belongs to a
+// tile: the rectangle itself, or, for a vector with one entry per row or column, the matching
+// entries.
 Slice Plan::loop_slice(const TensorHandle& handle, OperandName name, const Tile& tile) const {
   switch (command::spread_of(loop_op(), name, handle.shape)) {
     case command::Spread::one_a_row:

@@ -19,8 +19,8 @@ struct Tile {
 };
 
 /// The stages of a command, as a pure function of the command and the tile sizes (R5.6). A gemm may
-/// have millions of tiles: they are made on demand. Position and scope of an op give its place
-/// (contract 5); no op kind but gemm is known here (R1.2).
+/// have millions of tiles, so tiles are made on demand. Position and scope of an op say when it
+/// runs (contract 5); the plan distinguishes no op kind but gemm (R1.2).
 ///
 /// The loop is driven by the gemm, or by op 0 of a gemm-less command with a tensor in HBM (R5.5).
 class Plan {
@@ -52,7 +52,7 @@ class Plan {
   bool streams_a() const { return streams_a_; }
   bool streams_b() const { return streams_b_; }
   bool writes_back() const { return writes_back_; }
-  /// What the largest tile takes of a tile buffer.
+  /// Bytes of a tile buffer that the largest tile takes.
   std::uint64_t streamed_tile_bytes() const { return streamed_tile_bytes_; }
   /// Streamed bytes land in a tile buffer at `buffer`: the A tile first, then the B tile.
   StageSpec read_a(const Tile& tile, command::Address buffer) const;
@@ -70,15 +70,15 @@ class Plan {
   StageSpec store(const Tile& tile) const;
   StageSpec write_out(const Tile& tile) const;
 
-  /// A MATH head streams in chunks of tile_m rows x tile_n columns (R5.5). Its stages: read of each
-  /// operand in HBM, the op, and write_out() if its out is in HBM.
+  /// A MATH head streams in chunks of tile_m rows x tile_n columns (R5.5). The stages of a chunk
+  /// are a read of each operand in HBM, the op, and write_out() if its out is in HBM.
   bool streams_head() const { return streams_head_; }
   /// `op` is an element of the command's ops.
   bool is_loop_op(const command::OpSpec& op) const { return loop_op_ >= 0 && &op == &loop_op(); }
   std::int32_t head_reads() const { return head_reads_; }
   StageSpec read_head(const Tile& tile, std::int32_t i, command::Address buffer) const;
   StageSpec head(const Tile& tile, command::Address buffer) const;
-  /// A reduction whose rows do not fit a chunk: it cannot stream.
+  /// True for a reduction whose rows do not fit a chunk; it cannot stream.
   bool splits_reduction() const;
 
  private:

@@ -43,7 +43,7 @@ void Rational::refuse_negative(std::int64_t value) {
 
 void Rational::reduce() {
   if (den_ == 0) {
-    throw InputError(fmt::format("{}/0 is no number; give a denominator of at least 1", num_));
+    throw InputError(fmt::format("{}/0 is not a number; give a denominator of at least 1", num_));
   }
   const std::uint64_t divisor = std::gcd(num_, den_);
   num_ /= divisor;

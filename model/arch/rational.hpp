@@ -11,10 +11,10 @@ namespace kernbench::arch {
 // ISO C++17 has no 128-bit integer; exact products of two 64-bit factors need one.
 __extension__ typedef unsigned __int128 Wide;
 
-/// An exact non-negative fraction in lowest terms. Decimal settings (0.0625 cycles a byte, 1.2 GHz)
-/// are kept as the exact value of their text, so that durations round once (R6.1): in C++
-/// `Rational::parse("0.0625")` or `{1, 16}`. One from a floating-point number does not compile: it
-/// would be another number, or cut to an integer.
+/// An exact non-negative fraction in lowest terms. Decimal settings (0.0625 cycles per byte, 1.2
+/// GHz) keep the exact value of their text, so that durations are rounded only once (R6.1). In C++
+/// write `Rational::parse("0.0625")` or `{1, 16}`. Construction from a floating-point number does
+/// not compile, since it would be inexact or truncated to an integer.
 class Rational {
   template <class... Types>
   using Whole = std::enable_if_t<(std::is_integral_v<Types> && ...), int>;
@@ -38,7 +38,7 @@ class Rational {
   std::uint64_t num() const { return num_; }
   std::uint64_t den() const { return den_; }
   double to_double() const { return static_cast<double>(num_) / static_cast<double>(den_); }
-  /// The shortest decimal text, if there is one of at most 18 digits; else `num/den`.
+  /// The shortest decimal text, if there is one of at most 18 digits; otherwise `num/den`.
   std::string to_string() const;
 
   friend Rational operator*(const Rational& x, const Rational& y);
@@ -61,7 +61,7 @@ class Rational {
     return static_cast<std::uint64_t>(value);
   }
   [[noreturn]] static void refuse_negative(std::int64_t value);
-  /// To lowest terms.
+  /// Reduces to lowest terms.
   void reduce();
 
   std::uint64_t num_ = 0;
@@ -70,8 +70,8 @@ class Rational {
 
 std::uint64_t wide_mul_div_round(std::uint64_t a, std::uint64_t b, std::uint64_t c);
 
-/// floor(a * b / c + 1/2). What does not fit 64 bits is the largest number that does: as a duration
-/// beyond the end of any simulation, where TimeBase reports it.
+/// floor(a * b / c + 1/2). A result that does not fit 64 bits becomes the largest number that does.
+/// As a duration that is beyond the end of any simulation, and TimeBase reports it.
 inline std::uint64_t mul_div_round(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   std::uint64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) return wide_mul_div_round(a, b, c);

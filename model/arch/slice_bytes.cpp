@@ -21,8 +21,8 @@ command::Address row_address(const Slice& slice, const MemoryRows& rows, Index i
   return rows.by_row ? slice.element_address(i, 0) : slice.element_address(0, i);
 }
 
-// Calls piece(address, offset, bytes) for what of `slice` lies together, `offset` being its place
-// in the bytes of a slice of the same entries that move in the order of `order`.
+// Calls piece(address, offset, bytes) for each contiguous piece of `slice`, where `offset` is the
+// piece's position among the bytes in the transfer order of `order`, a slice of the same entries.
 template <class Piece>
 void for_each_piece(const Slice& slice, const Slice& order, Piece piece) {
   const MemoryRows rows = memory_rows(slice);

@@ -10,12 +10,14 @@
 
 namespace kernbench::arch {
 
-// A slice as the sequence of bytes in which a DMA moves it: memory row by memory row (R6.8).
+// A slice as the sequence of bytes in DMA transfer order: memory row by memory row (R6.8).
 
-/// Entry (r, c) of `source` becomes entry (r, c) of `target`, in whose order the bytes move.
+/// Collects the entries of `source` in the transfer order of `target`: entry (r, c) becomes entry
+/// (r, c).
 void gather(const Storage& storage, const Slice& source, const Slice& target,
             std::vector<std::uint8_t>& bytes);
-/// `bytes` moved in the order of `source`; entry (r, c) of it becomes entry (r, c) of `target`.
+/// Writes `bytes`, which are in the transfer order of `source`: entry (r, c) of `source` becomes
+/// entry (r, c) of `target`.
 void scatter(Storage& storage, const Slice& target, const Slice& source,
              const std::vector<std::uint8_t>& bytes);
 /// The bytes of a slice, without the gaps between its rows: ascending ranges that never touch.

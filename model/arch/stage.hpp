@@ -8,7 +8,7 @@
 
 namespace kernbench::arch {
 
-/// What an op-log row can be (R10.2).
+/// The kinds of op-log rows (R10.2).
 enum class StageKind : std::uint8_t {
   dispatch,
   queue_stall,
@@ -25,13 +25,13 @@ enum class StageKind : std::uint8_t {
 };
 std::string_view to_string(StageKind kind);
 
-/// Where a row belongs (R10.2). dma_rd and dma_wr also have a channel.
+/// The engine of a row (R10.2). dma_rd and dma_wr also have a channel.
 enum class Engine : std::uint8_t { cpu, scheduler, dma_rd, dma_wr, tcm, gemm, math, ipcq };
 inline constexpr int kEngines = 8;
 std::string_view to_string(Engine engine);
 
-/// A rectangle of entries in memory: what a stage reads or writes of an operand.
-/// Strides are in elements, one of them is 1.
+/// A rectangle of entries in memory: the part of an operand that a stage reads or writes. Strides
+/// are in elements; one of them is 1.
 struct Slice {
   command::OperandName name = command::OperandName::src;
   command::DType dtype = command::DType::f16;
@@ -55,24 +55,25 @@ struct TileIndex {
   std::int32_t k = -1;
 };
 
-/// One piece of work for one engine, complete: an engine needs nothing of the command (R1.3).
+/// One complete piece of work for one engine; an engine needs nothing else of the command (R1.3).
 struct StageSpec {
   StageKind kind = StageKind::math;
   command::OpKind op = command::OpKind::gemm;
   command::Scope scope = command::Scope::kernel;
   std::int32_t op_index = -1;  ///< in the command's ops
   TileIndex tile;
-  /// Inputs in memory, by name. DMA: the source and the destination (`out`) slice. IPCQ: the one
-  /// that is in TCM.
+  /// Inputs in memory, by name. DMA: the source and the destination (`out`) slice. IPCQ: the slice
+  /// in TCM.
   InlineVector<Slice, 3> operands;
   bool has_out = false;
   Slice out;
   InlineVector<command::Extra, 3> extras;
   /// Extent of the (m, n, k) tile for FETCH, GEMM, STORE and ops on the accumulator.
   command::Index m = 0, n = 0, k = 0;
-  /// Where a chunk of a streamed MATH head lies in the whole tensor (R5.5); mask_cols counts there.
+  /// Position of a chunk of a streamed MATH head in the whole tensor (R5.5); mask_cols counts from
+  /// there.
   command::Index row = 0, col = 0;
-  /// IPCQ: with whom.
+  /// IPCQ: the peer and the channel.
   command::IpcqChannel ipcq;
   /// Bytes moved (DMA, FETCH, STORE, IPCQ) and entries processed (MATH: n_elements, GEMM: m n k).
   std::uint64_t bytes = 0;

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 
+#include "tlm_if/command/rounding.hpp"
+
 namespace kernbench::arch {
 namespace {
 
-std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+using command::ceil_div;
 
 // A stage, a dispatch and a burst last at least 1 ps: time must pass between cause and effect.
 Picoseconds at_least_one(Picoseconds duration) { return std::max<Picoseconds>(duration, 1); }

@@ -11,14 +11,14 @@ namespace kernbench::arch {
 
 using Picoseconds = std::uint64_t;
 
-/// `31037.877`: exact, for readers.
+/// An exact decimal for messages: `31037.877`.
 std::string nanoseconds(Picoseconds time);
 
 // Timing formulas (contract 6) as pure functions of a configuration. Each duration is rounded once,
 // half up, from its exact value (R6.1), and lasts at least 1 ps.
 
-/// value * numerator / denominator, the two parts fixed when the configuration is read: one exact
-/// multiply-divide for each duration.
+/// value * numerator / denominator, where both are fixed when the configuration is read: one exact
+/// multiply-divide per duration.
 class ExactScale {
  public:
   ExactScale() = default;
@@ -35,7 +35,7 @@ class ExactScale {
 std::uint64_t gemm_cycles(const GemmConfig& config, std::uint64_t m, std::uint64_t k,
                           std::uint64_t n);
 
-/// Fixed costs that one command pays (R3.8).
+/// The number of fixed costs that one command pays (R3.8).
 std::uint64_t dispatch_segments(const CostModelConfig& config, std::uint64_t logical_bytes);
 /// Cycles, unrounded: segments * fixed + bytes * cycles_per_byte. Additive, so that totals are
 /// exact.

@@ -27,9 +27,8 @@ namespace fs = std::filesystem;
 using Reader = std::function<std::string(const std::string&)>;
 
 constexpr const char* kInclude = "include";
-constexpr std::uint32_t kMaxPes = 4096;
 
-/// Text of the user as a part of a one-line message.
+/// The user's text as part of a one-line message.
 std::string printable(std::string_view text) {
   constexpr std::size_t kMaxShown = 100;
   std::string result;
@@ -52,7 +51,7 @@ bool starts_with(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
 }
 
-/// The names that may stand in a section; empty if there is no such section.
+/// The names that a section may contain; empty if there is no such section.
 std::vector<std::string> names_in(const std::string& section) {
   const std::string prefix = section.empty() ? "" : section + ".";
   std::vector<std::string> names;
@@ -65,18 +64,19 @@ std::vector<std::string> names_in(const std::string& section) {
   return names;
 }
 
-/// Those and `include`, which stands at the top of a file only.
+/// These names and `include`, which is allowed only at the top of a file.
 std::vector<std::string> names_in_file(const std::string& section) {
   std::vector<std::string> names = names_in(section);
   if (section.empty()) names.emplace_back(kInclude);
   return names;
 }
 
-/// The key that was probably meant: same name elsewhere, near spelling here, anywhere, of the whole
-/// path. `here`: the names that may stand in the section.
+/// The key that was probably meant. It looks for the same name elsewhere, then for a near spelling
+/// in this section, anywhere, and of the whole path. `here`: the names that the section may
+/// contain.
 std::string nearest_key(const std::string& section, const std::string& name,
                         const std::vector<std::string>& here) {
-  // What people call a key that has another name.
+  // Common other names of keys.
   static const std::map<std::string, std::string> kOtherNames{
       {"bandwidth", "hbm.gbps"}, {"frequency", "pe.clock_ghz"}, {"latency", "hbm.latency_ns"}};
   std::map<std::string, std::string> paths = kOtherNames;
@@ -134,7 +134,7 @@ class DocumentStarts : public YAML::EventHandler {
   std::vector<YAML::Mark> marks_;
 };
 
-/// A configuration in the making, and where each of its values comes from.
+/// A configuration under construction, and the source of each of its values.
 class Loader {
  public:
   Loader(std::string file_name, Reader reader)
@@ -142,7 +142,7 @@ class Loader {
 
   void read(std::string_view yaml_text);
   void set(const std::string& setting);
-  /// After the last value: what concerns more than one key.
+  /// Checks that concern more than one key; called after the last value.
   TopologyConfig finish();
 
  private:
@@ -155,21 +155,18 @@ class Loader {
   void read_section(const YAML::Node& node, const std::string& section);
   void read_value(const YAML::Node& node, const TopologyKey& key, const YAML::Mark& key_mark);
   void assign(const std::string& where, const TopologyKey& key, const std::string& text);
-  void check_sizes() const;
-  void check_pe() const;
-  void check_hbm() const;
   std::string described(const char* path) const;
-  /// Where to look for a mistake that these keys make together: the first that is not a default.
+  /// The place of a mistake that these keys make together: the first key that is not a default.
   std::string place(const std::vector<const char*>& paths) const;
 
-  std::vector<std::string> files_;  // the file in reading, after those that include it
+  std::vector<std::string> files_;  // the current file, after the files that include it
   Reader reader_;
   TopologyConfig config_;
   std::map<std::string, std::string> origins_;  // by path; a missing key has its default
   std::map<std::string, std::string> settings_;
 };
 
-// yaml-cpp takes some control characters for the end of the file, and drops what follows.
+// yaml-cpp treats some control characters as the end of the file and drops the rest.
 void Loader::check_characters(std::string_view text) const {
   int line = 1;
   for (const char c : text) {
@@ -199,8 +196,8 @@ YAML::Node Loader::parse(std::string_view yaml_text) const {
   DocumentStarts starts;
   try {
     root = YAML::Load(std::string(yaml_text));
-    // Load ignores a second document. LoadAll would see it, but never returns from a stray comma,
-    // which it takes for one document after another: look for two, not for all.
+    // Load ignores a second document. LoadAll would see it, but it never returns on a stray comma,
+    // which it takes for endless documents. So only two documents are looked for.
     std::istringstream stream{std::string(yaml_text)};
     YAML::Parser parser(stream);
     if (parser.HandleNextDocument(starts)) parser.HandleNextDocument(starts);
@@ -273,7 +270,7 @@ void Loader::read_include(const YAML::Node& node, const YAML::Mark& key_mark) {
 }
 
 void Loader::read_section(const YAML::Node& node, const std::string& section) {
-  // A look-up by name would return the first of two equal keys in silence: go through all.
+  // A look-up by name would silently return the first of two equal keys, so all keys are visited.
   std::map<std::string, int> lines;
   for (const auto& entry : node) {
     const YAML::Mark mark = entry.first.Mark();
@@ -373,7 +370,7 @@ void Loader::set(const std::string& setting) {
     throw InputError(fmt::format("{}: {}: is a section; set one of its keys: {}", where, path,
                                  fmt::join(names, ", ")));
   }
-  // As far as the path names sections, the mistake is in what follows.
+  // Descends while the path names sections; the unknown key is the rest.
   std::string section;
   std::string rest = path;
   for (std::size_t dot = rest.find('.'); dot != std::string::npos; dot = rest.find('.')) {
@@ -392,7 +389,7 @@ std::string Loader::described(const char* path) const {
 }
 
 std::string Loader::place(const std::vector<const char*>& paths) const {
-  // What is given on the command line is the culprit, not the file that it does not go with.
+  // The mistake is in the command line, not in the file that it does not fit.
   for (const char* path : paths) {
     const auto origin = origins_.find(path);
     if (origin != origins_.end() && starts_with(origin->second, "--set")) return origin->second;
@@ -403,71 +400,18 @@ std::string Loader::place(const std::vector<const char*>& paths) const {
   return files_.back();
 }
 
-void Loader::check_sizes() const {
-  if (config_.pes() > kMaxPes) {
-    throw InputError(fmt::format(
-        "{}: {} x {} x {} are {} PEs, more than the {} that are allowed; lower one of them",
-        place({"sips", "cubes_per_sip", "pes_per_cube"}), described("sips"),
-        described("cubes_per_sip"), described("pes_per_cube"), config_.pes(), kMaxPes));
-  }
-  const std::uint32_t routers = config_.noc.cols * config_.noc.rows;
-  if (config_.pes_per_cube > 1 && routers < config_.pes_per_cube) {
-    throw InputError(fmt::format(
-        "{}: {} x {} are {} routers, fewer than {}, and each PE of a cube has one; raise one of "
-        "the first two or lower the last",
-        place({"noc.cols", "noc.rows", "pes_per_cube"}), described("noc.cols"),
-        described("noc.rows"), routers, described("pes_per_cube")));
-  }
-}
-
-void Loader::check_pe() const {
-  const auto conflict =
-      find_conflict(config_.pe, [this](const char* path) { return described(path); });
-  if (conflict) throw InputError(place(conflict->keys) + ": " + conflict->message);
-}
-
-void Loader::check_hbm() const {
-  const HbmConfig& hbm = config_.hbm;
-  if (hbm.map == HbmMap::pe_local) {
-    if (hbm.bytes < config_.pes_per_cube) {
-      throw InputError(fmt::format(
-          "{}: {} are not a byte for each PE of {}; raise the first or lower the second",
-          place({"hbm.bytes", "pes_per_cube"}), described("hbm.bytes"), described("pes_per_cube")));
-    }
-    return;
-  }
-  if (hbm.interleave_bytes < config_.pe.dma.burst_bytes) {
-    throw InputError(fmt::format(
-        "{}: {} is less than {}, so that a burst would touch several channels of {}; raise the "
-        "first or lower the second",
-        place({"hbm.interleave_bytes", "pe.dma.burst_bytes", "hbm.map"}),
-        described("hbm.interleave_bytes"), described("pe.dma.burst_bytes"), described("hbm.map")));
-  }
-  if (hbm.bytes % (hbm.channels * hbm.interleave_bytes) != 0) {
-    throw InputError(fmt::format(
-        "{}: {} is no multiple of {} x {} = {}, so that channels of {} would differ in size; "
-        "change one of them",
-        place({"hbm.bytes", "hbm.channels", "hbm.interleave_bytes", "hbm.map"}),
-        described("hbm.bytes"), described("hbm.channels"), described("hbm.interleave_bytes"),
-        hbm.channels * hbm.interleave_bytes, described("hbm.map")));
-  }
-}
-
 TopologyConfig Loader::finish() {
   if (config_.name.empty()) {
     throw InputError(fmt::format("{}:1: name: missing; allowed: {}; add a line 'name: my_pe'",
                                  files_.back(), find_topology_key("name")->allowed));
   }
-  check_sizes();
-  check_pe();
-  check_hbm();
-  config_.pe.hbm_bytes =
-      config_.hbm.map == HbmMap::pe_local ? config_.pe_slice().bytes : config_.hbm.bytes;
-  config_.pe.pes = config_.pes();
+  const auto conflict =
+      find_conflict(config_, [this](const char* path) { return described(path); });
+  if (conflict) throw InputError(place(conflict->keys) + ": " + conflict->message);
   return config_;
 }
 
-/// The text of a file on the disk.
+/// The text of a file on disk.
 std::string read_text(const std::string& path) {
   std::error_code error;
   const auto status = fs::status(path, error);

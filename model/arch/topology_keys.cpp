@@ -23,7 +23,8 @@ constexpr std::uint64_t kMaxExtent = 65'536;
 constexpr std::uint64_t kMaxEntries = 1'024;
 constexpr std::uint64_t kMaxChannels = 16;
 constexpr std::uint64_t kMaxBurst = 1'048'576;
-// Of SIPs, of cubes in one, of PEs in one, and of routers in a row or column.
+// The largest number of SIPs, of cubes in a SIP, of PEs in a cube, and of routers in a row or
+// column.
 constexpr std::uint64_t kMaxGroup = 64;
 // HBM ends where TCM begins (R3.4); TCM may be as large.
 constexpr std::uint64_t kMaxMemory = command::kTcmBase;
@@ -31,7 +32,7 @@ constexpr std::uint64_t kMaxMemory = command::kTcmBase;
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-/// `010` is 8 for one reader and 10 for another.
+/// `010` may be read as 8 or as 10.
 bool looks_octal(const std::string& text) {
   return text.size() > 1 && text[0] == '0' && is_digit(text[1]);
 }
@@ -238,7 +239,7 @@ std::vector<TopologyKey> make_keys() {
           [](auto& c) -> auto& { return c.pe.cpu.cmd_queue_depth; }),
       decimal(
           "pe.cpu.launch_ns", "ns", "0", "1000000",
-          "From a launch to the start of its kernel, once a launch and PE.",
+          "Time from a launch to the start of its kernel, once per launch and PE.",
           [](auto& c) -> auto& { return c.pe.cpu.launch_ns; }),
 
       choice(

@@ -79,7 +79,7 @@ std::string reference_markdown() {
       "error that names file, line and key. Decimal numbers have at most 6 decimals and are kept\n"
       "exactly.\n"
       "\n"
-      "`include: FILE.yaml` at the top, on whatever line, reads the keys of another file first;\n"
+      "`include: FILE.yaml` at the top level, on any line, reads the keys of another file first;\n"
       "the including file's replace them, key by key. The path is relative to the including\n"
       "file. An included file needs no `name` and may include another; a circle is an error.\n"
       "A binary carries what its topology includes on a line `include: FILE.yaml` of its own.\n"

@@ -124,7 +124,7 @@ std::string WaitGraph::cycle() const {
     // Depth first, without recursion: a chain may go through every PE.
     struct Step {
       WaitNode node;
-      std::vector<WaitNode> left;  // to be looked at, the next one last
+      std::vector<WaitNode> left;  // to be visited; the next one is last
     };
     std::vector<Step> way;
     const auto enter = [&](const WaitNode& node) {
@@ -158,7 +158,7 @@ std::string WaitGraph::cycle() const {
             return x.kind != y.kind ? x.kind > y.kind : x < y;  // commands before kernels
           });
       std::rotate(nodes.begin(), first, nodes.end());
-      // The lines tell of all.
+      // The lines have all of them.
       const std::size_t shown = std::min(nodes.size(), kShownOfCycle);
       std::string line;
       for (std::size_t i = 0; i < shown; ++i) {

@@ -10,13 +10,13 @@
 
 namespace kernbench::arch {
 
-/// What waits or is waited for.
+/// A node that waits or that is waited for.
 struct WaitNode {
   enum class Kind : std::uint8_t {
     kernel,   ///< of `pe`
     command,  ///< `number` of `pe`
-    message,  ///< the next from `pe` to `peer` on channel `number`
-    room,     ///< a free slot at `peer` for one
+    message,  ///< the next message from `pe` to `peer` on channel `number`
+    room,     ///< a free slot at `peer` for such a message
   };
   std::uint32_t pe = 0;
   Kind kind = Kind::kernel;
@@ -37,28 +37,31 @@ struct WaitNode {
 };
 bool operator<(const WaitNode& x, const WaitNode& y);
 
-/// Who waits for what when nothing goes on, over all PEs: each adds what it knows. A message or a
-/// free slot is waited for at the command that provides it, if that has been issued, else at the
-/// kernel that would issue it. A wait is for all that a node waits for, so every cycle is a
-/// deadlock.
+/// Who waits for what, over all PEs, when a run makes no progress. Each component adds what it
+/// knows. A wait for a message or a free slot points to the command that provides it, if that
+/// command has been issued, otherwise to the kernel that would issue it. A node waits for all of
+/// its successors, so every cycle is a deadlock.
 class WaitGraph {
  public:
-  /// `returned`: its kernel issues nothing any more.
+  /// `returned`: the PE's kernel issues nothing more.
   void add_pe(std::uint32_t pe, std::string name, bool returned);
   /// `label` as in command::label.
   void add_command(std::uint32_t pe, std::uint64_t number, std::string_view label);
-  /// `reason` stands between the two: a kernel or command, and a command of the same PE or a
-  /// resource.
+  /// `from` is a kernel or command; `to` is a command of the same PE or a resource. `reason` is the
+  /// text between them.
   void add(const WaitNode& from, const WaitNode& to, std::string reason = "waits for");
-  /// What keeps a kernel or command that waits for nothing in the graph: `has not finished`.
+  /// Says why a kernel or command that waits for no node has not ended: `has not finished`.
   void note(const WaitNode& node, std::string text);
-  /// The command that sends the message, or receives the slot. The first one counts.
+  /// Sets the command that sends the message, or that receives the slot. Only the first call for a
+  /// resource counts.
   void provide(const WaitNode& resource, const WaitNode& command);
 
-  /// A line a wait, and one for each message or slot that does not come; by PE, its kernel first.
+  /// One line per wait, and one for each message or slot that does not come; sorted by PE, its
+  /// kernel first.
   std::vector<std::string> lines() const;
   /// The first cycle, from its first command on, such as `pe0 command 4 (recv) -> pe1 kernel -> pe1
-  /// command 2 (recv) -> pe0 kernel -> pe0 command 4`, a long one cut short; empty: there is none.
+  /// command 2 (recv) -> pe0 kernel -> pe0 command 4`, shortened if it is long; empty if there is
+  /// no cycle.
   std::string cycle() const;
 
  private:
@@ -71,13 +74,13 @@ class WaitGraph {
     std::string reason;
   };
 
-  /// Its command, or the kernel of the PE that has to act.
+  /// The command that provides it, or the kernel of the PE that would issue that command.
   WaitNode provider(const WaitNode& resource) const;
   std::vector<WaitNode> successors(const WaitNode& node) const;
   std::string name(std::uint32_t pe) const;
   /// `kernel`, `command 17 (recv)`, `a message from pe5 on channel 0`.
   std::string text(const WaitNode& node) const;
-  /// Why `resource` does not come, said of its provider.
+  /// Why `resource` does not come, from the side of its provider.
   std::string missing(const WaitNode& resource) const;
 
   std::map<std::uint32_t, Pe> pes_;

@@ -2,15 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <variant>
 
 #include "model/arch/stage.hpp"
 #include "tlm_if/command/commands.hpp"
 
 namespace kernbench::record {
 
-// Numbers for names in a waveform, 0 being none or idle: record::Vcd's and those of Pe::trace().
+// Numeric codes for names in a waveform; 0 means none or idle. record::Vcd and Pe::trace() use
+// them.
 
-/// Commands that are no single op.
+/// Commands that are not a single op.
 enum class CommandCode : std::uint32_t {
   composite = 1,
   load,
@@ -21,7 +23,8 @@ enum class CommandCode : std::uint32_t {
   recv
 };
 
-/// The commands stand below, at a distance: a new one moves no code.
+/// Op codes start here. The gap after the command codes allows new commands without moving op
+/// codes.
 inline constexpr std::uint32_t kFirstOpKindCode = 16;
 
 constexpr std::uint32_t op_code(command::OpKind kind) {
@@ -32,23 +35,24 @@ constexpr std::uint32_t op_code(CommandCode code) { return static_cast<std::uint
 
 /// A MathCmd has the code of its op.
 inline std::uint32_t op_code(const command::Command& command) {
-  if (const auto* math = std::get_if<command::MathCmd>(&command)) return op_code(math->op.kind);
-  if (std::holds_alternative<command::DmaReadCmd>(command)) return op_code(CommandCode::load);
-  if (std::holds_alternative<command::DmaWriteCmd>(command)) return op_code(CommandCode::store);
-  if (std::holds_alternative<command::GemmCmd>(command)) return op_code(CommandCode::dot);
-  if (std::holds_alternative<command::PeCpuOverheadCmd>(command)) {
-    return op_code(CommandCode::cpu_overhead);
-  }
-  if (std::holds_alternative<command::IpcqSendCmd>(command)) return op_code(CommandCode::send);
-  if (std::holds_alternative<command::IpcqRecvCmd>(command)) return op_code(CommandCode::recv);
-  return op_code(CommandCode::composite);
+  return std::visit(
+      command::Overloaded{
+          [](const command::CompositeCmd&) { return op_code(CommandCode::composite); },
+          [](const command::DmaReadCmd&) { return op_code(CommandCode::load); },
+          [](const command::DmaWriteCmd&) { return op_code(CommandCode::store); },
+          [](const command::MathCmd& math) { return op_code(math.op.kind); },
+          [](const command::GemmCmd&) { return op_code(CommandCode::dot); },
+          [](const command::PeCpuOverheadCmd&) { return op_code(CommandCode::cpu_overhead); },
+          [](const command::IpcqSendCmd&) { return op_code(CommandCode::send); },
+          [](const command::IpcqRecvCmd&) { return op_code(CommandCode::recv); }},
+      command);
 }
 
 constexpr std::uint32_t operand_code(command::OperandName name) {
   return static_cast<std::uint32_t>(name) + 1;
 }
 
-/// What PE_CPU does: 1 dispatch, 2 queue_stall, 3 wait.
+/// The state of PE_CPU: 1 dispatch, 2 queue_stall, 3 wait.
 constexpr std::uint32_t state_code(arch::StageKind stage) {
   switch (stage) {
     case arch::StageKind::dispatch:

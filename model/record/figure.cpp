@@ -39,8 +39,8 @@ constexpr std::string_view kFooter =
     "colour: number of the command, modulo 8; hatched: waits and stalls; thin: the data of a DMA "
     "is on its way, its channel free";
 
-// P. Tol, "Colour Schemes" (SRON/EPS/TN/09-002), "light": told apart by colour-blind readers, under
-// black text; in an order that sets like ones apart.
+// P. Tol, "Colour Schemes" (SRON/EPS/TN/09-002), "light": colour-blind readers can distinguish the
+// colours, and black text is readable on them. The order separates similar colours.
 constexpr std::array<std::string_view, 8> kPalette{"#77aadd", "#eedd88", "#44bb99", "#ee8866",
                                                    "#99ddff", "#aaaa00", "#ffaabb", "#bbcc33"};
 
@@ -65,7 +65,7 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-/// Cut at spaces into lines of at most `width` characters, as far as its words are that short.
+/// Breaks a text at spaces into lines of at most `width` characters, unless a word is longer.
 std::vector<std::string_view> lines_of(std::string_view text, std::size_t width) {
   std::vector<std::string_view> lines;
   while (text.size() > width) {
@@ -84,7 +84,7 @@ std::string pixels(std::uint64_t hundredths) {
   return fmt::format("{}.{:02}", hundredths / 100, hundredths % 100);
 }
 
-/// What the stage works on, as its row does not tell.
+/// What the stage works on, which its row does not show.
 std::string_view subject_of(const StageRecord& record) {
   switch (record.stage) {
     case arch::StageKind::dispatch:
@@ -98,7 +98,7 @@ std::string_view subject_of(const StageRecord& record) {
   }
 }
 
-/// The longest text that fits a bar; empty: none does.
+/// The longest text that fits a bar; empty if none fits.
 std::string label_of(const StageRecord& record, std::uint64_t width) {
   std::string label = fmt::format("#{} {}", record.cmd, subject_of(record));
   const auto fits = [&] { return label.size() * kCharacterWidth + kLabelMargin <= width; };
@@ -135,7 +135,7 @@ Picoseconds tick_step(Picoseconds span) {
   return decade * 5;
 }
 
-/// Draws records, of which there is at least the time `window` to show.
+/// Draws records in `window`, which is not empty.
 class Chart {
  public:
   Chart(OutputFile& file, const std::vector<StageRecord>& records, const Figure::Window& window,
@@ -223,7 +223,7 @@ class Chart {
     }
   }
 
-  /// In one line if that fits, else the PE in small letters above the engine.
+  /// In one line if it fits, otherwise the PE in small letters above the engine.
   void name_row(const std::string& pe, const std::string& engine, std::uint64_t y) {
     const std::uint64_t x = Figure::kLeft - kLabelMargin;
     const std::string line = pe.empty() ? engine : fmt::format("{}.{}", pe, engine);
@@ -238,7 +238,7 @@ class Chart {
   void draw_axis() {
     const Picoseconds step = tick_step(window_.to - window_.from);
     const Picoseconds first = (window_.from + step - 1) / step * step;
-    // A step is no longer than the window, so one tick at least lies in it.
+    // A step is at most as long as the window, so there is at least one tick in it.
     const std::uint64_t ticks = (window_.to - first) / step + 1;
     for (std::uint64_t i = 0; i < ticks; ++i) {
       const Picoseconds tick = first + i * step;
@@ -279,7 +279,7 @@ class Chart {
   }
 
   void draw_labels() {
-    // The mouse finds the bar below.
+    // The mouse must reach the bar below.
     file_.write("<g text-anchor=\"middle\" pointer-events=\"none\">\n");
     for (const StageRecord& record : records_) {
       const std::uint64_t width = width_of(record.start, record.end);

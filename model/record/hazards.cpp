@@ -33,7 +33,7 @@ Ranges intersection(const Ranges& x, const Ranges& y) {
   return shared;
 }
 
-/// What of `ranges` is not in `known`.
+/// The bytes of `ranges` that are not in `known`.
 Ranges difference(const Ranges& ranges, const Ranges& known) {
   Ranges missing;
   for (const ByteRange& range : ranges) {
@@ -117,7 +117,7 @@ struct HazardChecker::Flight {
   std::int64_t tiles_begun = 0;  ///< tiles all of whose stages have started, and those before
   std::set<std::int64_t> tiles_ahead;
 
-  /// The stages of a tile start one after the other: it is enough to see the last.
+  /// The stages of a tile start one after the other, so only the last one matters.
   bool ends_tile(const ProgramPlace& place, arch::StageKind kind) const {
     if (!plan.tile(place.tile).last_k) {
       return plan.k_tile_ops() == 0
@@ -158,7 +158,7 @@ struct HazardChecker::Stage {
   Picoseconds done = 0;
   Ticket ticket;
   std::vector<Access> accesses;
-  /// Later stages that started while this was under way.
+  /// Later stages that started while this one was running.
   std::vector<Found> overtaken;
 
   bool may_meet(const Flight& other) const {
@@ -170,7 +170,7 @@ struct HazardChecker::Stage {
   }
 };
 
-// A stage that never ended holds what overtook it, and itself with that.
+// A stage that never ended refers to the stages that overtook it, and they refer to it.
 HazardChecker::~HazardChecker() {
   for (const std::shared_ptr<Stage>& stage : open_) stage->overtaken.clear();
 }
@@ -208,7 +208,7 @@ HazardChecker::Ticket HazardChecker::begin(const ProgramPlace& place, const arch
     stage->accesses.push_back(std::move(access));
   };
   for (const arch::Slice& operand : spec.operands) add(operand, false);
-  // What goes to HBM is there after its DMA_WRITE; on its way it is not in TCM.
+  // Bytes for HBM are there after their DMA_WRITE; before that they are not in TCM.
   const bool staged = spec.kind != arch::StageKind::dma_write && spec.out.addr < command::kTcmBase;
   if (spec.has_out && !staged) add(spec.out, true);
 
@@ -230,7 +230,7 @@ void HazardChecker::end(Ticket ticket, Picoseconds done) {
     for (const ByteRange& range : access.bytes) command::add_range(initialized_, range);
   }
   for (const Found& overtaken : stage->overtaken) {
-    // A foreign memory may answer after starts of the same instant: that is in time.
+    // A foreign memory may answer after the starts of the same instant; that is in time.
     if (stage->done > overtaken.later.stage->start) add_race(overtaken);
   }
   stage->overtaken.clear();
@@ -239,7 +239,7 @@ void HazardChecker::end(Ticket ticket, Picoseconds done) {
   if (finished_.size() >= forget_at_) forget();
 }
 
-// `stage` starts now; `other` is under way or done.
+// `stage` starts now; `other` is running or done.
 void HazardChecker::compare(const std::shared_ptr<Stage>& stage,
                             const std::shared_ptr<Stage>& other) {
   const bool inverted = stage->place < other->place;
@@ -277,7 +277,7 @@ void HazardChecker::add_race(const Found& found) {
       races_.emplace(std::pair(operand_of(found.earlier), operand_of(found.later)), found);
   if (added) return;
   const std::uint64_t count = known->second.count + 1;
-  // Completions of one instant come in no order.
+  // Completions of one instant come in any order.
   if (is_before(found, known->second)) known->second = found;
   known->second.count = count;
 }

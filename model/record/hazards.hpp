@@ -16,8 +16,8 @@
 
 namespace kernbench::record {
 
-/// Where a stage stands in program order: by command, within it by tile (the prologue is -1,
-/// post-loop ops n_tiles), by the order of stages of contract 6, and by place among MATH ops.
+/// The position of a stage in program order: by command, then by tile (-1 for the prologue, n_tiles
+/// for post-loop ops), then by the stage order of contract 6, then by position among MATH ops.
 struct ProgramPlace {
   std::uint64_t command = 0;
   std::int64_t tile = -1;
@@ -30,12 +30,12 @@ struct ProgramPlace {
   }
 };
 
-/// One side of a finding: an operand of a command, and the stage that accessed it first.
+/// One side of a finding: an operand of a command, and the first stage that accessed it.
 struct HazardAccess {
   std::uint64_t command = 0;
   std::string label;           ///< of the command: `composite`, `load`, `rmax`, ..
   std::int32_t op_index = -1;  ///< -1: a load or store
-  std::string op;              ///< of that index, or empty
+  std::string op;              ///< the op at that index, or empty
   arch::StageKind stage = arch::StageKind::math;
   std::string operand;  ///< its name and its tensor: `src_a S0`
   bool write = false;
@@ -43,21 +43,22 @@ struct HazardAccess {
   Picoseconds done = 0;
 };
 
-/// Two operands of which one is written, whose stages did not keep program order on shared bytes.
+/// Two operands, at least one of them written, whose stages did not keep program order on shared
+/// bytes.
 struct Race {
   HazardAccess earlier;  ///< in program order; was not done when `later` started
   HazardAccess later;
   command::ByteRange bytes;        ///< the first bytes that the two stages share
-  std::uint64_t shared_bytes = 0;  ///< that they share in all
+  std::uint64_t shared_bytes = 0;  ///< total number of shared bytes
   std::uint64_t stage_pairs = 0;   ///< pairs of stages of these two operands
 };
 
 /// An operand that was read although nothing had written some of its bytes.
 struct UninitializedRead {
   HazardAccess access;
-  command::ByteRange bytes;         ///< the first bytes that the stage missed
-  std::uint64_t missing_bytes = 0;  ///< that it missed in all
-  std::uint64_t stages = 0;         ///< stages of this operand that missed some
+  command::ByteRange bytes;         ///< the first missing bytes
+  std::uint64_t missing_bytes = 0;  ///< total number of missing bytes
+  std::uint64_t stages = 0;         ///< stages of this operand with missing bytes
 };
 
 struct HazardFindings {
@@ -67,24 +68,24 @@ struct HazardFindings {
   std::size_t size() const { return races.size() + uninitialized_reads.size(); }
 };
 
-/// One line each; times in ps, as in the op log.
+/// One line each, with times in ps as in the op log.
 std::string to_string(const Race& race);
 std::string to_string(const UninitializedRead& read);
-/// A line a finding.
+/// One line per finding.
 std::vector<std::string> lines_of(const HazardFindings& findings);
 
-/// Checks, from the stages that one PE executes, that every two accesses to the same bytes, of
-/// which at least one writes, kept program order: the earlier was done when the later started. It
-/// knows neither the admission rules nor the waits of the kernel, only what happened.
+/// Checks from the executed stages of one PE that every two accesses to the same bytes, at least
+/// one of them a write, kept program order: the earlier access was done when the later one started.
+/// The checker does not know the admission rules or the waits of the kernel.
 ///
 /// An access is an operand or the output of a stage with the exact bytes of its slice, from start
-/// to done. Accumulators and operand registers are no memory (R4.6), and neither is a tile that
-/// STORE makes ready for HBM. The accesses of one stage do not conflict: it reads before it writes.
+/// to done. Accumulators and operand registers are not memory (R4.6); nor is a tile that STORE
+/// prepares for HBM. The accesses of one stage do not conflict: it reads before it writes.
 ///
-/// Memory follows what is in flight: a finished access is forgotten when no unfinished command that
-/// stands before it, and no earlier stage of its own tile loop, can still touch its bytes.
+/// Memory use depends on what is in flight. A finished access is forgotten when no unfinished
+/// earlier command, and no earlier stage of its own tile loop, can still access its bytes.
 ///
-/// Not modelled: what other PEs do to a shared memory.
+/// Not modelled: accesses of other PEs to a shared memory.
 class HazardChecker {
  public:
   using Ticket = std::uint64_t;
@@ -94,26 +95,26 @@ class HazardChecker {
   HazardChecker(const HazardChecker&) = delete;
   HazardChecker& operator=(const HazardChecker&) = delete;
 
-  /// The bytes of HBM that have a value from the start; unless called, all of HBM. TCM has none.
+  /// Sets the bytes of HBM that have a value from the start (default: all of HBM). TCM has none.
   void set_inputs(const std::vector<command::ByteRange>& inputs) { initialized_ = inputs; }
 
-  /// A command enters flight; `tile_buffers` is what its slot has of TCM, or empty. In order of
-  /// numbers.
+  /// A command enters flight. Call it in the order of command numbers. `tile_buffers`: the TCM
+  /// bytes of its slot, or empty.
   void admit(std::uint64_t number, const command::Command& command,
              command::ByteRange tile_buffers);
-  /// A stage of a command in flight starts (std::logic_error for another). Completions of an
-  /// instant come before its starts.
+  /// A stage of a command in flight starts; throws std::logic_error for any other command. Report
+  /// the completions of an instant before its starts.
   Ticket begin(const ProgramPlace& place, const arch::StageSpec& spec, Picoseconds start);
-  /// Its data is complete.
+  /// The stage's data is complete.
   void end(Ticket ticket, Picoseconds done);
   /// Every stage of the command is done.
   void retire(std::uint64_t number);
 
-  /// So far: one for each pair of operands and one for each operand, in the order of (command,
-  /// op_index, operand).
+  /// The findings so far: one race per pair of operands and one uninitialized read per operand, in
+  /// the order of (command, op_index, operand).
   HazardFindings findings() const;
 
-  /// Stages that are remembered now.
+  /// The number of stages in memory now.
   std::size_t remembered() const { return open_.size() + finished_.size(); }
 
  private:
@@ -126,12 +127,12 @@ class HazardChecker {
     std::size_t access = 0;
   };
   struct Found {
-    Side earlier;  ///< of a read without a value: the only one
+    Side earlier;  ///< the only side of an uninitialized read
     Side later;
     std::vector<command::ByteRange> bytes;
     std::uint64_t count = 0;
   };
-  /// (command, op_index, operand, write, stage kind): sides that are one line.
+  /// (command, op_index, operand, write, stage kind): sides with the same key form one line.
   using Operand =
       std::tuple<std::uint64_t, std::int32_t, command::OperandName, bool, arch::StageKind>;
 
@@ -149,8 +150,8 @@ class HazardChecker {
   std::vector<command::ByteRange> initialized_{{0, command::kTcmBase}};
   std::map<std::uint64_t, std::shared_ptr<Flight>> flights_;
   std::vector<std::shared_ptr<Stage>> open_;      // started and not done
-  std::vector<std::shared_ptr<Stage>> finished_;  // that an earlier one may still meet
-  std::size_t forget_at_ = 0;                     // size of finished_ at which to look it through
+  std::vector<std::shared_ptr<Stage>> finished_;  // may still conflict with an earlier one
+  std::size_t forget_at_ = 0;                     // size of finished_ at which to search it
   Ticket next_ticket_ = 0;
   std::map<std::pair<Operand, Operand>, Found> races_;
   std::map<Operand, Found> uninitialized_;

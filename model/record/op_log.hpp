@@ -9,11 +9,11 @@
 
 namespace kernbench::record {
 
-/// The op log (R10.2): CSV, one row a stage, in the order of op_log_order(); decimal numbers,
-/// `addr` in hexadecimal (`0x2a`), columns that do not apply empty. Fields hold no comma and no
-/// quote. docs/timing.md has the table of which stage fills which column with what.
+/// The op log (R10.2): a CSV file with one row per stage, in the order of op_log_order(). Numbers
+/// are decimal, but `addr` is hexadecimal (`0x2a`). Columns that do not apply are empty. Fields
+/// contain no comma or quote. docs/timing.md says how each stage fills the columns.
 ///
-/// A simple load or store has neither op_index nor tile, a math stage outside the tile loop no
+/// A simple load or store has neither op_index nor tile. A math stage outside the tile loop has no
 /// tile. `other` is the memory operand of an op on the accumulator (R4.6).
 class OpLog : public OrderedSink {
  public:

@@ -30,8 +30,8 @@ std::string reason_of(int error) { return std::generic_category().message(error)
 /// /dev/stdout and the like lead there; no file can be renamed to such a name.
 bool below_proc(const fs::path& path) { return path.string().rfind("/proc/", 0) == 0; }
 
-/// A descriptor of this process is shared, not opened again: what else goes to stdout then follows
-/// instead of overwriting. Null, with errno: cannot be opened.
+/// A descriptor of this process is shared, not opened again, so that other text on stdout follows
+/// and is not overwritten. Returns null, with errno, if it cannot be opened.
 std::FILE* open_descriptor(const fs::path& path) {
   if (path.parent_path() != fmt::format("/proc/{}/fd", getpid())) {
     return std::fopen(path.c_str(), "wb");
@@ -43,8 +43,8 @@ std::FILE* open_descriptor(const fs::path& path) {
   return copy < 0 ? nullptr : fdopen(copy, "wb");
 }
 
-/// Paths that a signal removes: signals are the process's, and so are these. A signal handler may
-/// do no more than unlink them.
+/// Paths that the signal handler removes. This is the one exception to "no global state" (R1.5):
+/// signals belong to the process, and a handler reaches nothing else. It may only unlink them.
 std::array<std::atomic<const char*>, 64> unfinished_files{};
 
 void set_unfinished(const char* from, const char* to) {
@@ -58,7 +58,7 @@ void on_signal(int number) {
   for (const std::atomic<const char*>& path : unfinished_files) {
     if (const char* name = path.load()) unlink(name);
   }
-  raise(number);  // the handler is off again: ends as without it
+  raise(number);  // the handler is reset, so the process ends as without it
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ std::filesystem::path resolved_path(const std::string& path, std::error_code& er
     if (error) return resolved;
     resolved = fs::weakly_canonical(absolute.parent_path(), error) / absolute.filename();
     if (error || below_proc(resolved)) return resolved;
-    std::error_code none;  // what does not exist yet is no link
+    std::error_code none;  // a path that does not exist yet is not a link
     if (!fs::is_symlink(fs::symlink_status(resolved, none))) return resolved;
     resolved = resolved.parent_path() / fs::read_symlink(resolved, error);
     if (error) return resolved;

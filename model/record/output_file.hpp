@@ -12,24 +12,23 @@
 
 namespace kernbench::record {
 
-/// Where a file of that name lies or would lie: absolute, links followed, also one that points to
-/// nothing yet. `error` is set if a folder on the way cannot be looked at, or for a ring of links.
+/// The absolute path at which a file of that name is, or would be created. Symbolic links are
+/// followed, including a dangling one. `error` is set if a folder of the path cannot be read, or if
+/// the links form a cycle.
 std::filesystem::path resolved_path(const std::string& path, std::error_code& error);
 
-/// From here on a signal that ends the process (SIGINT, SIGTERM, SIGHUP) first removes what
-/// OutputFile has not completed. For whole programs: a library leaves signals to whom it is linked
-/// by.
+/// After this call a signal that ends the process (SIGINT, SIGTERM, SIGHUP) first removes the files
+/// that OutputFile has not completed. Only a program should call it, not a library.
 void remove_unfinished_files_on_signals();
 
-/// A buffered file that appears under its name only when it is complete (R11.1): it is written
-/// beside it as `NAME.PID.N.part`, renamed by commit(), and removed if that is never called (by a
-/// signal: remove_unfinished_files_on_signals()). A name
-/// that is no regular file (a pipe, /dev/null) or stands for an open one (/dev/stdout) is written
-/// in place; a link is followed, so that it still points there afterwards. `-` is refused: stdout
-/// is /dev/stdout.
+/// A buffered file that appears under its name only when it is complete (R11.1). It is written as
+/// `NAME.PID.N.part` in the same folder and renamed by commit(). It is removed if commit() is never
+/// called; on a signal, see remove_unfinished_files_on_signals(). A name that is not a regular file
+/// (a pipe, /dev/null), or that stands for an open file (/dev/stdout), is written in place. A link
+/// is followed, so it still points to the same place afterwards. `-` is refused; use /dev/stdout.
 ///
-/// Errors: InputError with path and reason when it cannot be opened; std::runtime_error with path
-/// and reason when a write or the renaming fails (disk full).
+/// Errors: InputError with path and reason if the file cannot be opened; std::runtime_error with
+/// path and reason if a write or the rename fails (disk full).
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);

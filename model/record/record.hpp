@@ -16,7 +16,7 @@ using Picoseconds = std::uint64_t;
 struct StageRecord {
   Picoseconds start = 0;
   Picoseconds end = 0;
-  Picoseconds done = 0;  ///< DMA: last response; else = end
+  Picoseconds done = 0;  ///< DMA: last response; otherwise = end
   std::uint32_t pe = 0;
   arch::Engine engine = arch::Engine::cpu;
   std::uint32_t channel = 0;  ///< of dma_rd, dma_wr
@@ -30,18 +30,19 @@ struct StageRecord {
   command::Address addr = 0;
   std::uint64_t bytes = 0;
   std::uint64_t elements = 0;
-  /// Bit i: of PE_CPU's region number i. For statistics: no output has it, no sink sees it.
+  /// Bit i: the stage belongs to PE_CPU's region number i. For statistics only; outputs and sinks
+  /// do not get it.
   std::uint64_t regions = 0;
 };
 
 /// The name in op log, VCD and trace: `dma_rd` for channel 0, `dma_rd1` for the next (R10.2).
 std::string engine_name(arch::Engine engine, std::uint32_t channel);
 
-/// True for a row that tells of standing still: queue_stall, wait, admit_stall.
+/// True for a row that is a stall or a wait: queue_stall, wait, admit_stall.
 bool is_stall(arch::StageKind stage);
 /// True for a slot of a message between PEs: send, recv.
 bool is_message(arch::StageKind stage);
-/// The number of the PE that a slot goes to or comes from.
+/// The number of the PE to which a slot goes or from which it comes.
 std::uint32_t peer_of(const StageRecord& record);
 
 /// A command entered (+1) or left (-1) the set in flight of a PE's scheduler; not an op-log row.
@@ -56,10 +57,10 @@ class OrderedSink {
  public:
   virtual ~OrderedSink() = default;
   virtual void record(const StageRecord& record) = 0;
-  /// In time order, after all records that start before `change.time`, before those that start
-  /// later.
+  /// Called in time order: after all records that start before `change.time`, and before those that
+  /// start later.
   virtual void inflight(const InflightChange& /*change*/) {}
-  /// Nothing follows; `end` is the simulated time of the end of the run.
+  /// No call follows; `end` is the simulated time of the end of the run.
   virtual void finish(Picoseconds end) = 0;
 };
 

@@ -106,12 +106,13 @@ StageRecord Recorder::unpacked(const Slot& slot) const {
   return record;
 }
 
-// The texts are static: the same place is the same text, and there are as many as literals.
+// The texts are static, so the same address is the same text, and there are only as many as
+// literals.
 std::uint8_t Recorder::text_number(std::string_view text) {
   const auto is_it = [&](std::size_t i) {
     return texts_[i].data() == text.data() && texts_[i].size() == text.size();
   };
-  // The address only says where to look first: no number depends on it.
+  // The address only decides where to look first; no result depends on it.
   std::uint8_t& guess =
       text_guesses_[reinterpret_cast<std::uintptr_t>(text.data()) % text_guesses_.size()];
   if (guess < texts_.size() && is_it(guess)) return guess;

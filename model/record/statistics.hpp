@@ -12,23 +12,23 @@ namespace kernbench::record {
 /// Sums over the stages of one engine of one PE; dma_rd and dma_wr sum their channels.
 struct EngineStatistics {
   Picoseconds busy_ps = 0;   ///< cpu: dispatch and cpu_overhead; scheduler: 0
-  std::uint64_t stages = 0;  ///< rows that are work: no stalls, no waits
+  std::uint64_t stages = 0;  ///< rows that are work, without stalls and waits
   std::uint64_t bytes = 0;
   std::uint64_t elements = 0;
 };
 
-/// Time that something stood still, by cause (contract 12).
+/// Time spent in stalls and waits, by cause (contract 12).
 struct StallStatistics {
-  Picoseconds queue_ps = 0;  ///< PE_CPU before a full scheduler queue
-  Picoseconds admit_ps = 0;  ///< the head of the queue, until admission
+  Picoseconds queue_ps = 0;  ///< PE_CPU waits at a full scheduler queue
+  Picoseconds admit_ps = 0;  ///< the head of the queue waits for admission
   Picoseconds await_ps = 0;  ///< PE_CPU in tl.wait and lazy awaits
 
-  /// Counts a row of that kind; false if it is none of standing still.
+  /// Counts a row of that kind; false if it is not a stall or a wait.
   bool add(arch::StageKind stage, Picoseconds duration);
   StallStatistics& operator+=(const StallStatistics& other);
 };
 
-/// Slots of messages between PEs; engine ipcq has their time.
+/// Slots of messages between PEs. Their time is that of engine ipcq.
 struct IpcqStatistics {
   std::uint64_t sent_slots = 0;
   std::uint64_t sent_bytes = 0;
@@ -36,7 +36,7 @@ struct IpcqStatistics {
   std::uint64_t received_bytes = 0;
 };
 
-/// What was done for the commands of one region, wherever it ran, and how long they stood still.
+/// Work for the commands of one region, on any engine, and their stalls and waits.
 struct RegionStatistics {
   std::array<Picoseconds, arch::kEngines> busy_ps{};
   StallStatistics stalls;
@@ -53,7 +53,7 @@ struct PeStatistics {
   std::uint64_t rows = 0;                 ///< op-log rows, stalls and waits included
 };
 
-/// Counters, kept while the run goes on: no order needed, no memory that grows.
+/// Counters that are kept during the run. They need no order of rows and no growing memory.
 class Statistics {
  public:
   void add(const StageRecord& record);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kTracksPerEngine = 1000;
 
-// Sorts engines in the order of the data flow and channels behind their engine.
+// Sorts engines in the order of the data flow, and channels after their engine.
 std::uint64_t track_of(const StageRecord& record) {
   return (static_cast<std::uint64_t>(record.engine) + 1) * kTracksPerEngine + record.channel;
 }
@@ -73,7 +73,7 @@ std::string Trace::pe_name(std::uint32_t number) const {
   return found != names_.end() ? found->second : fmt::format("PE {}", number);
 }
 
-// What a reader of the timeline looks for first.
+// The name that a reader of the timeline looks for first.
 void Trace::write_event_name(const StageRecord& record) {
   switch (record.stage) {
     case arch::StageKind::dispatch:

@@ -12,22 +12,23 @@
 
 namespace kernbench::record {
 
-/// Chrome trace-event JSON for Perfetto (R10.4): a process a PE (pid = PE number + 1), a track an
-/// engine or DMA channel. Complete events (`X`), `ts` and `dur` in microseconds with six decimals,
-/// which is exact; Perfetto itself shows whole nanoseconds. Stalls and waits are events of the
-/// category `stall`, all else of `stage`. A DMA event spans the occupation of its channel; its data
-/// is complete at `args.done_ps`. `args` has the op log's columns, those that apply; of a send or
-/// recv `slot`, `peer` (its number) and `channel` instead of a tile.
+/// Chrome trace-event JSON for Perfetto (R10.4): one process per PE (pid = PE number + 1), one
+/// track per engine or DMA channel. Events are complete events (`X`); `ts` and `dur` are in
+/// microseconds with six decimals, which is exact, although Perfetto shows whole nanoseconds.
+/// Stalls and waits are events of the category `stall`, all others of `stage`. A DMA event spans
+/// the occupation of its channel; its data is complete at `args.done_ps`. `args` has the op log's
+/// columns that apply; for a send or recv it has `slot`, `peer` (a PE number) and `channel` instead
+/// of a tile.
 class Trace : public OrderedSink {
  public:
   /// `topology`: of the design. Throws InputError if the file cannot be opened.
   Trace(const std::string& path, const arch::TopologyConfig& topology);
-  /// Without a PE; throws as the other.
+  /// The same without PEs.
   explicit Trace(const std::string& path);
 
   /// Names a PE, before its first record.
   void add_pe(const PeScope& pe) { names_[pe.number] = pe.name; }
-  /// What the run was on, for `otherData.machine`; without it there is none.
+  /// Sets `otherData.machine`, which names the machine; without a call the trace has none.
   void set_machine(std::string title) { machine_ = std::move(title); }
 
   void record(const StageRecord& record) override;

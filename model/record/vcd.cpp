@@ -49,8 +49,8 @@ std::string identifier(std::size_t number) {
   return code;
 }
 
-/// Moves PEs so that those of one scope follow each other, and else stay as they are: no scope is
-/// opened twice.
+/// Moves PEs so that those of one scope follow each other, so that no scope is opened twice.
+/// Otherwise their order does not change.
 void sort_by_scope(std::vector<PeScope>& pes) {
   std::map<std::string, std::size_t> seen;  // each path and those above it, by first appearance
   const auto rank = [&](const PeScope& pe) {
@@ -338,7 +338,7 @@ void Vcd::move_to(Picoseconds time) {
 }
 
 void Vcd::write_instant() {
-  // A defined order, whatever the order in which the changes of the instant came.
+  // A defined order that does not depend on the order of the changes in the instant.
   std::sort(touched_.begin(), touched_.end());
   if (!initial_written_) {
     initial_written_ = true;

@@ -16,29 +16,30 @@
 
 namespace kernbench::record {
 
-/// A waveform of the stages (R10.3): written on change only, in ps, without date and version.
+/// A waveform of the stages (R10.3): changes only, in ps, without date and version.
 ///
-/// Scopes peN.cpu, peN.scheduler, peN.dma_rd (dma_rd1 ..), peN.dma_wr, peN.tcm, peN.gemm, peN.math,
-/// with several PEs in the design peN.ipcq, and hbm, which counts the accesses of all PEs of its
-/// cube. With several cubes these lie in scopes sipN.cubeN; PEs that are added one by one have
-/// names of their own. docs/timing.md has the table of their variables.
+/// The scopes are peN.cpu, peN.scheduler, peN.dma_rd (dma_rd1 ..), peN.dma_wr, peN.tcm, peN.gemm,
+/// peN.math, peN.ipcq if the design has several PEs, and hbm, which counts the accesses of all PEs
+/// of its cube. With several cubes these are inside scopes sipN.cubeN. PEs that are added one by
+/// one have their own names. docs/timing.md has the table of variables.
 ///
-/// `seq` counts the stages (stalls, waits) of its scope: one that starts in the very instant in
-/// which the one before ends changes seq while busy stays 1. Of several changes in one instant only
-/// the settled value is written. The other values stay as the last stage set them; x: none yet, or
-/// does not apply. The last timestamp is the end of the run.
+/// `seq` counts the stages (stalls, waits) of its scope: if a stage starts at the instant at which
+/// the previous one ends, seq changes while busy stays 1. If a value changes several times at one
+/// instant, only the settled value is written. The other values stay as the last stage set them; x
+/// means none yet, or does not apply. The last timestamp is the end of the run.
 ///
 /// `op`, `operand` and `state` are codes; the file's comment lists them, as vcd_codes() does.
 class Vcd : public OrderedSink {
  public:
-  /// `topology`: of the design. `shown`: the numbers of the PEs that get a scope; that of a cube's
-  /// hbm is there if one of its PEs is. Throws InputError if the file cannot be opened.
+  /// `topology`: of the design. `shown`: the numbers of the PEs that get a scope. A cube's hbm has
+  /// a scope if one of its PEs has. Throws InputError if the file cannot be opened.
   Vcd(const std::string& path, const arch::TopologyConfig& topology,
       const std::vector<std::uint32_t>& shown);
-  /// Without a PE; throws as the other.
+  /// The same without PEs.
   explicit Vcd(const std::string& path);
 
-  /// Every PE that is recorded, before the first record. Scopes of one parent follow each other.
+  /// Adds a PE. Add every recorded PE before the first record, with the PEs of one parent scope in
+  /// sequence.
   void add_pe(PeScope pe) { pes_.push_back(std::move(pe)); }
 
   void record(const StageRecord& record) override;
@@ -59,7 +60,7 @@ class Vcd : public OrderedSink {
     bool touched = false;
   };
 
-  /// The variables of one engine or channel; kNone for those that it does not have.
+  /// The variables of one engine or channel; kNone for variables that it does not have.
   struct Lane {
     VariableIndex busy = kNone, state = kNone, blocked = kNone, inflight = kNone;
     VariableIndex cmd = kNone, op = kNone, operand = kNone, addr = kNone, bytes = kNone;
@@ -68,7 +69,7 @@ class Vcd : public OrderedSink {
     std::uint32_t running = 0;
   };
 
-  /// What ends at `time`: the stage of a lane, or one access of an hbm counter.
+  /// An end at `time`: of a lane's stage, or of one access in an hbm counter.
   struct PendingEnd {
     Picoseconds time = 0;
     std::size_t lane = kNone;
@@ -76,18 +77,18 @@ class Vcd : public OrderedSink {
     friend bool operator>(const PendingEnd& x, const PendingEnd& y) { return x.time > y.time; }
   };
 
-  /// DMA stages under way of the PEs with this memory.
+  /// Counters of running DMA stages of the PEs with this memory.
   struct Memory {
     VariableIndex reading = kNone, writing = kNone;
   };
-  /// What is declared for a PE.
+  /// What has been declared for a PE.
   struct PeLanes {
     std::size_t first = kNone;  // its lanes are in the order of Engine; kNone: not shown
     std::size_t memory = kNone;
     std::uint32_t read_channels = 1, write_channels = 1;
   };
 
-  /// The definitions, written with the first record.
+  /// Writes the definitions, at the first record.
   void declare_pes();
   void declare_pe(const PeScope& pe);
   Memory declare_memory(const PeScope& pe);
@@ -103,10 +104,10 @@ class Vcd : public OrderedSink {
 
   void start_stage(Lane& lane, const StageRecord& record);
   void end_stage(Lane& lane);
-  /// Applies what ends up to `time`, which is then the current instant.
+  /// Applies all ends up to `time`, which then is the current instant.
   void advance(Picoseconds time);
   void move_to(Picoseconds time);
-  /// The settled values of the current instant, those that changed.
+  /// Writes the settled values of the current instant that have changed.
   void write_instant();
   void set(VariableIndex variable, std::int64_t value);
   void add(VariableIndex variable, std::int64_t change);
@@ -130,7 +131,7 @@ class Vcd : public OrderedSink {
   bool initial_written_ = false;
 };
 
-/// The texts behind the codes of `op`, `operand` and `cpu.state`, 0 being none or idle.
+/// The texts of the codes of `op`, `operand` and `cpu.state`; 0 means none or idle.
 struct VcdCodes {
   std::vector<std::pair<int, std::string_view>> op, operand, state;
 };

@@ -48,10 +48,11 @@ const kernels::Kernel& kernel_of(const std::vector<kernels::Kernel>& kernels,
     names.push_back(kernel.name);
   }
   if (name.find_first_of("./") != std::string::npos) {
-    throw InputError(fmt::format(
-        "'{0}' is no kernel but looks like a file; kernels are {1} (a program file is shown by tlc "
-        "disasm {0} and replayed by run --program {0})",
-        name, fmt::join(names, ", ")));
+    throw InputError(
+        fmt::format("'{0}' is not a kernel but looks like a file; kernels are {1} (a program file "
+                    "is shown by tlc "
+                    "disasm {0} and replayed by run --program {0})",
+                    name, fmt::join(names, ", ")));
   }
   throw InputError(fmt::format("no kernel '{}'; kernels are {}{}", name, fmt::join(names, ", "),
                                did_you_mean(name, names)));
@@ -63,7 +64,7 @@ Settings settings_of(const std::vector<std::string>& parameters) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {
       throw InputError(
-          fmt::format("'{}' is no kernel parameter; write name=value, as in tile=64", text));
+          fmt::format("'{}' is not a kernel parameter; write name=value, as in tile=64", text));
     }
     settings.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
@@ -77,10 +78,10 @@ command::Index program_of(const std::string& text, const std::string& title,
     return static_cast<command::Index>(*program);
   }
   if (programs == 1) {
-    throw InputError(fmt::format("--program {}: {} has one program; give 0", text, title));
+    throw InputError(fmt::format("--program-id {}: {} has one program; give 0", text, title));
   }
-  throw InputError(fmt::format("--program {}: {} has {} programs; give a number from 0 to {}", text,
-                               title, programs, programs - 1));
+  throw InputError(fmt::format("--program-id {}: {} has {} programs; give a number from 0 to {}",
+                               text, title, programs, programs - 1));
 }
 
 void check_paths(const std::vector<std::pair<const char*, std::string>>& files) {
@@ -91,7 +92,7 @@ void check_paths(const std::vector<std::pair<const char*, std::string>>& files) 
     // Devices such as /dev/null take any number of outputs.
     if (path.empty() || (fs::exists(path, error) && !fs::is_regular_file(path, error))) continue;
     const fs::path resolved = record::resolved_path(path, error);
-    if (error) continue;  // opening it tells what is wrong
+    if (error) continue;  // opening the file reports what is wrong
     for (const auto& [other, known] : seen) {
       if (known == resolved) {
         throw InputError(fmt::format("{} and {} name the same file '{}'; give each its own", other,

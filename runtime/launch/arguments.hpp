@@ -9,12 +9,11 @@
 
 #include "runtime/launch/launch.hpp"
 
-// What the arguments of a command line say. Everything throws InputError for what it does not
-// understand.
+// Parses arguments of a command line. All functions throw InputError for an invalid argument.
 
 namespace kernbench::runtime {
 
-/// None: not the decimal digits of a number that fits.
+/// The number; none if the text is not the decimal digits of a number that fits.
 std::optional<std::uint64_t> parse_whole(const std::string& text);
 /// `option` is for the message.
 std::uint64_t whole_number(const std::string& option, const std::string& text);
@@ -27,11 +26,12 @@ const kernels::Kernel& kernel_of(const std::vector<kernels::Kernel>& kernels,
 /// Each `name=value`.
 Settings settings_of(const std::vector<std::string>& parameters);
 
-/// The program that the value of --program names, of those that `title` has.
+/// The program that the value of --program-id names, out of the `programs` of `title`.
 command::Index program_of(const std::string& text, const std::string& title,
                           command::Index programs);
 
-/// Files by option; an empty path is none. No file may be written twice, or over what is read.
+/// `files`: paths by option; an empty path means no file. No file may be written twice, or
+/// overwrite a file that is read.
 void check_paths(const std::vector<std::pair<const char*, std::string>>& files);
 
 }  // namespace kernbench::runtime

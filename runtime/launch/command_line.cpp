@@ -20,13 +20,13 @@
 namespace kernbench::runtime {
 namespace {
 
-/// Both ways to stdout that the commands use.
+/// Checks both ways to stdout that the commands use.
 bool stdout_is_written() {
   std::cout.flush();
   return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
 }
 
-/// What the parser's own text, which begins with the name of the option, says.
+/// The message in the parser's own text, which begins with the name of the option.
 std::string sentence(const CLI::ArgumentMismatch& mismatch) {
   const std::string text = mismatch.what();
   const std::string name = text.substr(0, text.find(':'));
@@ -69,7 +69,7 @@ int run_guarded(const std::string& binary, const std::function<int()>& program) 
   } catch (const std::exception& error) {
     return fail(binary, kFailed, error.what());
   } catch (...) {
-    return fail(binary, kFailed, "failed with an exception that is no std::exception");
+    return fail(binary, kFailed, "failed with an exception that is not a std::exception");
   }
 }
 
@@ -107,7 +107,7 @@ int CommandLine::run(int argc, char** argv) {
     arguments.erase(arguments.begin());
     arguments.emplace_back("--help");
   }
-  std::reverse(arguments.begin(), arguments.end());  // as the parser wants them
+  std::reverse(arguments.begin(), arguments.end());  // the order that the parser needs
   try {
     app_->parse(std::move(arguments));
   } catch (const CLI::Success& help) {
@@ -127,7 +127,7 @@ int CommandLine::run(int argc, char** argv) {
                                fmt::join(command_names(), ", "), see_help()));
 }
 
-// The parser's own message would not tell what to write.
+// The parser's own message would not say what to write.
 void CommandLine::refuse_flag_values(const std::vector<std::string>& arguments) const {
   for (const auto& entry : commands_) {
     for (const CLI::Option* option : entry.first->get_options()) {
@@ -144,8 +144,8 @@ void CommandLine::refuse_flag_values(const std::vector<std::string>& arguments) 
   }
 }
 
-// An empty value is a mistake in a script: an option that is not wanted is left out. The parser
-// takes the option that follows for a value that was forgotten.
+// An empty value is a mistake in a script, since an unwanted option is simply omitted. If a value
+// is forgotten, the parser takes the next option as the value.
 void CommandLine::refuse_odd_values(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& value : option->results()) {

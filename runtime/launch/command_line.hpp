@@ -18,21 +18,20 @@ inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kRefused = 2;
 
-/// Writes `line`, which is made one line, and the lines of `detail`, indented, to stderr. Returns
-/// `code`.
+/// Writes `line`, as one line, and the lines of `detail`, indented, to stderr. Returns `code`.
 int fail(const std::string& binary, int code, const std::string& line,
          const std::string& detail = {});
 
-/// Runs a whole program and returns its exit code: what it throws becomes a line on stderr, 2 for
-/// an InputError, else 1; so does a report that could not be written to stdout. A signal that ends
-/// it leaves no unfinished file.
+/// Runs a whole program and returns its exit code. An exception becomes a line on stderr, with exit
+/// code 2 for an InputError and 1 for others; so does a report that could not be written to stdout.
+/// A signal that ends the program leaves no unfinished file.
 int run_guarded(const std::string& binary, const std::function<int()>& program);
 
-/// A command line whose first word is a command; `help` and `help COMMAND` are --help. What it does
-/// not know is refused with what it knows.
+/// A command line whose first word is a command; `help` and `help COMMAND` mean --help. The message
+/// for an unknown word lists the known ones.
 class CommandLine {
  public:
-  /// `example` of a command with an option is for messages; `libraries`, such as `, SystemC 3.0`,
+  /// `example`, a command with an option, is for messages. `libraries`, such as `, SystemC 3.0`,
   /// ends the line of --version.
   CommandLine(std::string binary, const std::string& meaning, std::string example,
               const std::string& libraries = {});
@@ -40,14 +39,14 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  /// A command, to which the caller adds positionals and options; `run` is called after they have
-  /// been read, and returns the exit code.
+  /// Adds a command. The caller adds positionals and options to it. `run` is called after they have
+  /// been parsed and returns the exit code.
   CLI::App& add(const std::string& name, const std::string& meaning, std::function<int()> run);
 
-  /// Words that belong behind `command`: one of them in its place gets that for an answer.
+  /// `words` belong after `command`; the message for one of them in the place of a command says so.
   void suggest(std::string command, std::vector<std::string> words);
 
-  /// Throws InputError for a line that is not right.
+  /// Throws InputError for an invalid command line.
   int run(int argc, char** argv);
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 using command::ProgramFile;
 
-/// The end of the highest of the HBM bytes that have been added.
+/// The end of the highest HBM bytes that have been added.
 class HbmEnd {
  public:
   void add(const command::ByteRange& range) {
@@ -70,7 +70,7 @@ ProgramFile compile(const Launch& launch) {
     for (const Part& part : tensor->parts) hbm.add(part.handle.range());
   }
   for (command::Index program = 0; program < launch.programs(); ++program) {
-    command::Recorder recorder;
+    command::ProgramRecorder recorder;
     launch.issue(recorder, program);
     for (const command::ProgramStep& step : recorder.program().steps) hbm.add(step);
     ProgramFile::Stream& stream = file.streams.emplace_back();

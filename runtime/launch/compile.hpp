@@ -6,8 +6,8 @@
 
 namespace kernbench::runtime {
 
-/// What a launch is once its kernel has run: the commands of each of its programs, the tensors
-/// where they lie, and what a PE must have. A Launch made from it is the same run (R3.7).
+/// Compiles a launch: runs its kernel and returns the commands of each program, the placed tensors,
+/// and what a PE must have. A Launch made from it gives the same run (R3.7).
 command::ProgramFile compile(const Launch& launch);
 
 }  // namespace kernbench::runtime

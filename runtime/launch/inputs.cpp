@@ -112,7 +112,7 @@ kernels::HostTensors checked_inputs(const std::vector<TensorSpec>& tensors, File
                                              : fmt::format("inputs are {}", fmt::join(names, ", "));
   for (const auto& entry : given) {
     if (std::find(names.begin(), names.end(), entry.first) == names.end()) {
-      throw InputError(fmt::format("{}: tensor '{}' is no input of the kernel; {}{}", source,
+      throw InputError(fmt::format("{}: tensor '{}' is not an input of the kernel; {}{}", source,
                                    entry.first, expected, did_you_mean(entry.first, names)));
     }
   }

@@ -10,14 +10,14 @@
 
 namespace kernbench::runtime {
 
-/// Entries of its domain for every input of `tensors`, rounded to its dtype. A tensor's entries
-/// depend on the seed, its name and their position only: not on the other tensors, the machine or
-/// the library.
+/// Synthetic entries for every input of `tensors`, in its domain and rounded to its dtype. A
+/// tensor's entries depend only on the seed, its name and their position, not on other tensors, the
+/// machine or the library.
 kernels::HostTensors synthetic_inputs(const std::vector<kernels::TensorSpec>& tensors,
                                       std::uint64_t seed);
 
-/// The inputs of `tensors` as found in `given`, whose names, dtypes and shapes must be theirs; axes
-/// of size 1 may be missing. Entries are of the tensor's domain. `source` names the file in
+/// The inputs of `tensors`, taken from `given`. Names, dtypes and shapes must match, but axes of
+/// size 1 may be missing. Entries must be in the tensor's domain. `source` names the file in
 /// messages. Throws InputError.
 kernels::HostTensors checked_inputs(const std::vector<kernels::TensorSpec>& tensors,
                                     FileTensors given, const std::string& source);

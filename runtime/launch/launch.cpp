@@ -11,20 +11,21 @@
 #include <tuple>
 
 #include "model/arch/limits.hpp"
+#include "tlm_if/command/check.hpp"
 #include "tlm_if/command/error.hpp"
+#include "tlm_if/command/null_sink.hpp"
 
 namespace kernbench::runtime {
 namespace {
 
 using command::Index;
 
-/// Counts the commands and checks the names of results; keeps nothing that grows with the run.
-class DryRun : public command::CommandSink {
+/// Counts the commands and checks the names of results. Its memory does not grow with the run.
+class DryRun : public command::NullSink {
  public:
   explicit DryRun(const std::vector<DeviceTensor>& tensors) : tensors_(tensors) {}
 
   void issue(command::Command) override { ++commands_; }
-  void wait(const std::vector<command::ByteRange>&) override {}
   void begin_region(std::string_view name) override {
     regions_.insert(std::string(name));
     if (regions_.size() > command::kMaxRegions) {
@@ -34,7 +35,6 @@ class DryRun : public command::CommandSink {
                       name, command::kMaxRegions));
     }
   }
-  void end_region(std::string_view) override {}
   void observe(std::string_view name, const command::TensorHandle& handle) override {
     for (const DeviceTensor& tensor : tensors_) {
       if (tensor->spec.name == name) {
@@ -53,7 +53,7 @@ class DryRun : public command::CommandSink {
   }
 
   std::uint64_t commands() const { return commands_; }
-  /// The next program has regions of its own.
+  /// The next program has its own regions.
   void end_program() { regions_.clear(); }
 
  private:
@@ -78,7 +78,8 @@ bool reads_as_integer(const std::string& value) {
   return error == std::errc() && last == value.data() + value.size();
 }
 
-/// `gqa_decode variant=opt2 g=8` taken apart; of another title the kernel is `program`.
+/// Splits a title such as `gqa_decode variant=opt2 g=8`; for any other title the kernel is
+/// `program`.
 std::pair<std::string, std::vector<Launch::Parameter>> parse_title(const std::string& title) {
   std::vector<Launch::Parameter> parameters;
   const std::size_t first_space = std::min(title.find(' '), title.size());
@@ -103,16 +104,16 @@ std::pair<std::string, std::vector<Launch::Parameter>> parse_title(const std::st
   return {kernel, parameters};
 }
 
-/// As the launch had it that the file was compiled from.
+/// The title of the launch from which the file was compiled.
 std::string shown_title(const std::string& file_title) {
   const auto [kernel, parameters] = parse_title(file_title);
   return parameters.empty() ? file_title : title_of(kernel, parameters);
 }
 
-/// The PE of each program. Throws InputError unless each has one of its own.
+/// The PE of each program. Throws InputError unless each has its own PE.
 std::vector<std::uint32_t> pes_of(const std::string& title, const Grid& grid, std::uint32_t pes) {
   const auto [low, high] = std::minmax_element(grid.programs.begin(), grid.programs.end());
-  const bool fits = *low >= 1 && *high <= pes;  // so that the product does
+  const bool fits = *low >= 1 && *high <= pes;  // so that the product fits too
   const Index programs = fits ? grid.programs[0] * grid.programs[1] * grid.programs[2] : 0;
   if (!fits || programs > pes) {
     throw InputError(fmt::format(
@@ -154,25 +155,25 @@ void rethrow_of_kernel(const std::string& where) {
 }
 
 tl::Target make_target(const arch::TopologyConfig& topology) {
+  const arch::PeConfig pe = topology.pe_config();
   tl::Target target;
-  target.scratch_bytes = topology.pe.tcm.scratch_bytes;
-  target.tcm_bytes = topology.pe.tcm.bytes;
-  target.hbm_bytes =
-      topology.hbm.map == arch::HbmMap::pe_local ? topology.pe_slice().bytes : topology.hbm.bytes;
-  target.tile_m = topology.pe.gemm.tile_m;
-  target.tile_k = topology.pe.gemm.tile_k;
-  target.tile_n = topology.pe.gemm.tile_n;
-  target.math_head_from_hbm = topology.pe.scheduler.math_head_from_hbm;
+  target.scratch_bytes = pe.tcm.scratch_bytes;
+  target.tcm_bytes = pe.tcm.bytes;
+  target.hbm_bytes = pe.hbm_bytes;
+  target.tile_m = pe.gemm.tile_m;
+  target.tile_k = pe.gemm.tile_k;
+  target.tile_n = pe.gemm.tile_n;
+  target.math_head_from_hbm = pe.scheduler.math_head_from_hbm;
   target.sips = topology.sips;
   target.cubes_per_sip = topology.cubes_per_sip;
   target.pes_per_cube = topology.pes_per_cube;
-  target.ipcq_channels = topology.pe.ipcq.channels;
+  target.ipcq_channels = pe.ipcq.channels;
   return target;
 }
 
 namespace {
 
-/// A kernel body with what each of its programs is run with.
+/// A kernel body with the data for each of its programs.
 struct CompiledAtIssue {
   tl::Target target;  // of program 0
   KernelLaunch::Body body;
@@ -243,14 +244,6 @@ namespace {
 
 using command::ProgramFile;
 
-/// Of each PE of the topology.
-command::Limits limits_of(const arch::TopologyConfig& topology) {
-  arch::PeConfig pe = topology.pe;
-  pe.hbm_bytes = make_target(topology).hbm_bytes;
-  pe.pes = topology.pes();
-  return arch::limits_of(pe);
-}
-
 void check_needs(std::string_view name, const ProgramFile& file,
                  const arch::TopologyConfig& topology) {
   const auto refuse = [&](const std::string& what, const char* remedy) {
@@ -265,7 +258,7 @@ void check_needs(std::string_view name, const ProgramFile& file,
                                            : fmt::format("PEs 0 to {}", topology.pes() - 1)),
            "run it on a larger machine");
   }
-  const std::uint64_t hbm_bytes = make_target(topology).hbm_bytes;
+  const std::uint64_t hbm_bytes = topology.pe_config().hbm_bytes;
   if (file.hbm_bytes > hbm_bytes) {
     refuse(fmt::format("it takes {} bytes of HBM and a PE of {} sees {}", file.hbm_bytes,
                        topology.name, hbm_bytes),
@@ -278,10 +271,10 @@ void check_needs(std::string_view name, const ProgramFile& file,
   }
 }
 
-/// The commands would be checked by `tl`, had it made them for this topology (R4.9).
+/// The checks that `tl` would make if it compiled the commands for this topology (R4.9).
 void check_commands(std::string_view name, const ProgramFile& file,
                     const arch::TopologyConfig& topology) {
-  command::Limits limits = limits_of(topology);
+  command::Limits limits = arch::limits_of(topology.pe_config());
   for (std::size_t i = 0; i < file.streams.size(); ++i) {
     limits.pe = file.streams[i].pe;
     std::uint64_t number = 0;
@@ -408,7 +401,7 @@ bool same_tensors(const std::vector<kernels::TensorSpec>& x,
 }
 
 /// Gives a program file's instance the domains, the tiles and the reference of its kernel. False if
-/// it is another one.
+/// the file is of another kernel.
 bool add_what_the_kernel_knows(kernels::Instance& instance, const kernels::Kernel& kernel,
                                const std::vector<Launch::Parameter>& parameters,
                                const arch::TopologyConfig& topology) {
@@ -428,7 +421,7 @@ bool add_what_the_kernel_knows(kernels::Instance& instance, const kernels::Kerne
     instance.reference = std::move(known.reference);
     return true;
   } catch (const InputError&) {
-    return false;  // a kernel of that name with other parameters: a stranger
+    return false;  // a kernel of that name with other parameters
   }
 }
 

@@ -20,39 +20,42 @@ namespace kernbench::runtime {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// What the compiler may know of a PE; the program ids are those of a launch with one program.
+/// What the compiler may know about a PE; the program ids are those of a launch with one program.
 tl::Target make_target(const arch::TopologyConfig& topology);
 
-/// Where a kernel's own code has thrown an exception, which is being handled: throws it again, with
-/// `where` (`silu n=64: the reference`) before it as a std::runtime_error. An InputError and
-/// std::bad_alloc stay what they are.
+/// Call it while handling an exception that a kernel's own code has thrown. Rethrows it as a
+/// std::runtime_error with `where` (`silu n=64: the reference`) in front. An InputError or
+/// std::bad_alloc is rethrown unchanged.
 [[noreturn]] void rethrow_of_kernel(const std::string& where);
 
-/// Programs per axis, and the PE of each in row-major order of the ids; no PEs: 0, 1, ..
+/// Programs per axis, and the PE of each program in row-major order of the ids; empty `pes`: PE 0,
+/// 1, ..
 struct Grid {
   std::array<command::Index, 3> programs{1, 1, 1};
   std::vector<std::uint32_t> pes = {};
 };
 
 /// What a launch sends to each PE of its grid: a kernel body and its arguments, or the commands
-/// that such a body has been compiled to. Its commands have been generated or checked once, so that
-/// every refusal comes before anything is simulated.
+/// that such a body has been compiled to. The constructor generates or checks the commands once, so
+/// that every refusal comes before anything is simulated.
 class KernelLaunch {
  public:
   using Body = std::function<void(tl::Context&, const std::vector<tl::Tensor>& bound)>;
 
   /// `title` begins messages. `recipes`: those that `body` may name; null: the built-in ones.
-  /// Throws InputError for a grid that is not on the machine, and whatever `tl` refuses.
+  /// Throws InputError for a grid that does not fit the machine, and for whatever `tl` refuses.
   KernelLaunch(std::string title, const arch::TopologyConfig& topology, Body body,
                std::vector<DeviceTensor> arguments, const Grid& grid,
                std::shared_ptr<const tl::RecipeTable> recipes = {});
 
-  /// A compiled kernel, read or made by compile(), each program on the PE that it was compiled for.
-  /// Throws InputError, which begins with `name`, for what the topology does not have or take.
+  /// A compiled kernel, read from a file or made by compile(); each program runs on the PE for
+  /// which it was compiled. Throws InputError, whose message begins with `name`, if the topology
+  /// lacks or refuses something.
   KernelLaunch(std::string_view name, std::shared_ptr<const command::ProgramFile> file,
                const arch::TopologyConfig& topology);
 
-  /// The commands of a program go to `sink`. Any number of times, each alike.
+  /// Sends the commands of a program to `sink`. It may be called any number of times and always
+  /// gives the same commands.
   void issue(command::CommandSink& sink, command::Index program = 0) const {
     issue_(sink, program);
   }
@@ -61,9 +64,9 @@ class KernelLaunch {
   /// The PE of each program.
   const std::vector<std::uint32_t>& pes() const { return pes_; }
   const std::vector<DeviceTensor>& arguments() const { return arguments_; }
-  /// Of all programs.
+  /// The number of commands of all programs.
   std::uint64_t commands() const { return commands_; }
-  /// The highest of any program.
+  /// The largest of any program.
   std::uint64_t scratch_peak_bytes() const { return scratch_peak_bytes_; }
 
  private:
@@ -76,17 +79,17 @@ class KernelLaunch {
 };
 
 /// A kernel of a catalogue with its parameters chosen and its tensors placed, for one topology; or
-/// a program file, which is the same with the commands compiled already.
+/// a program file, which is the same with compiled commands.
 class Launch {
  public:
-  /// Throws InputError for bad parameters, tensors that do not fit, and whatever `tl` refuses.
+  /// Throws InputError for bad parameters, tensors that do not fit, and for whatever `tl` refuses.
   Launch(const kernels::Kernel& kernel, const Settings& settings,
          const arch::TopologyConfig& topology);
 
-  /// `name` begins messages. If the file's title names a kernel of `catalogue` with parameters that
-  /// give the file's tensors, what the file does not say is the kernel's: the domains of its inputs
-  /// the number of tiles on this topology, and the reference. Throws InputError for a file that is
-  /// not for this topology.
+  /// `name` begins messages. If the file's title names a kernel of `catalogue` whose parameters
+  /// give the file's tensors, that kernel supplies what the file does not hold: the domains of the
+  /// inputs, the number of tiles on this topology, and the reference. Throws InputError for a file
+  /// that is not for this topology.
   Launch(std::string_view name, const std::shared_ptr<const command::ProgramFile>& file,
          const arch::TopologyConfig& topology, const std::vector<kernels::Kernel>& catalogue = {});
 
@@ -94,15 +97,15 @@ class Launch {
     launch_.issue(sink, program);
   }
 
-  /// Of the kernel; of a program file whose title names none: `program`.
+  /// The kernel's name; for a program file whose title names none: `program`.
   const std::string& kernel() const { return kernel_; }
   struct Parameter {
     std::string name, value;
     bool integer = false;  ///< a number, not a choice or a list
   };
-  /// Those with a value, in the order of declaration.
+  /// The parameters that have a value, in the order of declaration.
   const std::vector<Parameter>& parameters() const { return parameters_; }
-  /// Of a program file: without a body.
+  /// For a program file it has no body.
   const kernels::Instance& instance() const { return instance_; }
   const KernelLaunch& launch() const { return launch_; }
   command::Index programs() const { return static_cast<command::Index>(launch_.pes().size()); }
@@ -116,9 +119,10 @@ class Launch {
   std::string why_no_reference() const;
   /// `gqa_decode variant=opt2 g=8 ..`: every parameter with its value.
   const std::string& title() const { return launch_.title(); }
-  /// The same in a program file: there a value in quotes is no number, though it reads as one.
+  /// The title as a program file holds it: a value that looks like a number but is not one is in
+  /// quotes.
   std::string file_title() const;
-  /// The same but for one parameter.
+  /// The title without one parameter.
   std::string title_without(std::string_view parameter) const;
 
  private:
@@ -127,7 +131,7 @@ class Launch {
 
   std::string kernel_;
   std::vector<Parameter> parameters_;
-  bool is_stranger_ = false;  // a program file of no known kernel
+  bool is_stranger_ = false;  // a program file whose kernel is not known
   kernels::Instance instance_;
   KernelLaunch launch_;
 };

@@ -20,10 +20,10 @@ struct Part {
   command::TensorHandle handle;
 };
 
-/// A tensor of the host, spread over PEs.
+/// A tensor of the host, distributed over PEs.
 struct PlacedTensor {
   kernels::TensorSpec spec;
-  std::vector<Part> parts;  ///< by program; of those that hold something
+  std::vector<Part> parts;  ///< by program; only programs that hold something
 
   /// Null: the program holds nothing.
   const Part* part_of(command::Index program) const;
@@ -31,15 +31,14 @@ struct PlacedTensor {
 /// Shared by the launches that take it.
 using DeviceTensor = std::shared_ptr<const PlacedTensor>;
 
-/// Hands out the HBM of every PE: each tensor at the next multiple of 4096 of the PE's own bytes
-/// (R3.4). With an interleaved HBM the own bytes of a PE are its equal part of the stack's.
+/// Allocates the HBM of every PE: each tensor at the next multiple of 4096 of the PE's own bytes
+/// (R3.4). With an interleaved HBM the own bytes of a PE are an equal part of the stack.
 class DeviceMemory {
  public:
   explicit DeviceMemory(const arch::TopologyConfig& topology);
 
-  /// Program i runs on PE pes[i]. Throws InputError for a shard that is not inside its tensor, or
-  /// with the list of what a PE holds if its HBM is too small;
-  /// nothing has been placed then.
+  /// Program i runs on PE pes[i]. Throws InputError for a shard that is not inside its tensor, or,
+  /// with the list of what a PE holds, if its HBM is too small. Nothing is placed then.
   std::vector<DeviceTensor> place(const std::vector<kernels::TensorSpec>& specs,
                                   const std::vector<std::uint32_t>& pes);
 

@@ -37,7 +37,7 @@ constexpr std::array<FileDTypeInfo, 4> kFileDTypes{{
 }};
 constexpr std::string_view kFileDTypeNames = "F16, BF16, F32, F64";
 
-// The limits of the reference implementation: a longer header is no header.
+// The limits of the reference implementation, which refuses a longer header.
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr std::string_view kMetadata = "__metadata__";
@@ -133,7 +133,7 @@ class Reader {
     return error(fmt::format("tensor '{}': {}", name, what));
   }
 
-  /// JSON keeps the last of two equal keys in silence, so keys are watched while parsing.
+  /// JSON silently keeps the last of two equal keys, so keys are checked while parsing.
   json parse_header(std::string_view text) const {
     if (text.empty() || text.front() != '{') throw error("the header does not start with '{'");
     std::vector<std::set<std::string>> open_objects;

@@ -12,7 +12,7 @@
 
 namespace kernbench::runtime {
 
-/// The entry types that are read and written; the format knows more.
+/// The entry types that can be read and written; the format has more.
 enum class FileDType : std::uint8_t { f16, bf16, f32, f64 };
 /// As spelled in the file: `F16`, `BF16`, `F32`, `F64`.
 std::string_view to_string(FileDType dtype);
@@ -24,19 +24,19 @@ struct FileTensor {
   std::vector<double> values;       ///< exact for every dtype
 };
 
-/// By name: the order in which they are written.
+/// By name, which is also the order in which they are written.
 using FileTensors = std::map<std::string, FileTensor, std::less<>>;
 
 /// Reads a safetensors file: 8 bytes little-endian header length, a JSON header, the data. Strict:
-/// the tensors cover the data without gap or overlap, and no header key is given twice.
-/// Throws InputError naming the file and, where it applies, the tensor, the value, what is allowed.
+/// the tensors cover the data without gap or overlap, and no header key is given twice. Throws
+/// InputError that names the file and, where it applies, the tensor, the value and what is allowed.
 FileTensors read_safetensors(const std::string& path);
 
 /// Writes a safetensors file, byte-identical for equal tensors; it appears when complete. Entries
 /// of a narrower dtype than f64 are rounded to nearest f32, then to the dtype. Throws InputError if
 /// the file cannot be opened.
 void write_safetensors(const std::string& path, const FileTensors& tensors);
-/// The same into a file that is open already; completes it.
+/// The same into a file that is already open; completes the file.
 void write_safetensors(record::OutputFile& file, const FileTensors& tensors);
 
 }  // namespace kernbench::runtime

@@ -3,7 +3,7 @@
 
 namespace kernbench::runtime {
 
-/// Of this project, as CMake has it: `0.1.0`.
+/// The version of KernBench: `0.1.0`.
 const char* version();
 
 }  // namespace kernbench::runtime

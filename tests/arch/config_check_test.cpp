@@ -12,6 +12,7 @@
 #include <map>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "model/arch/topology_keys.hpp"
 #include "tlm_if/command/error.hpp"
@@ -67,7 +68,7 @@ TEST(RationalByHand, IsNotNegativeAndHasADenominator) {
   EXPECT_EQ(refusal([&] {
               pe.watchdog_ns = {1, 0};
             }),
-            "1/0 is no number; give a denominator of at least 1");
+            "1/0 is not a number; give a denominator of at least 1");
   EXPECT_EQ(pe.watchdog_ns, Rational(0));
 }
 
@@ -171,8 +172,8 @@ Said said_of(const Setter& set, const std::string& path, const Rational& value) 
   return said;
 }
 
-// Every number that a topology may set: at the ends of its range it is no fault of that key; half
-// of the least, and beyond the most, it is.
+// Every number that a topology may set: at the ends of its range it is no fault of that key, though
+// it may not fit another; half of the least, and beyond the most, it is.
 TEST(ConfigByHand, EveryNumberHasTheRangeOfItsKey) {
   const std::map<std::string, Setter> all = setters();
   int checked = 0;
@@ -189,7 +190,7 @@ TEST(ConfigByHand, EveryNumberHasTheRangeOfItsKey) {
     const auto fault = [&](const char* who) { return fmt::format("{}: {}: ", who, key.path); };
     for (const Rational& value : {least, most}) {
       const Said said = said_of(set, key.path, value);
-      EXPECT_EQ(said.of_topology, "");
+      EXPECT_THAT(said.of_topology, testing::Not(StartsWith(fault("top"))));
       EXPECT_THAT(said.of_part, testing::Not(StartsWith(fault("part"))));
     }
     const bool share = key.path == "hbm.gbps";  // of a slice it may lie below
@@ -218,6 +219,67 @@ TEST(ConfigByHand, EveryNumberHasTheRangeOfItsKey) {
     ++checked;
   }
   EXPECT_GT(checked, 70);
+}
+
+// Each key in its range, and yet two of them exclude each other, as in a topology file
+// (TopologyError).
+TEST(ConfigByHand, KeysThatDoNotFitEachOtherAreRefused) {
+  struct Case {
+    std::function<void(TopologyConfig&)> set;
+    const char* what;
+  };
+  const std::vector<Case> cases{
+      {[](auto& c) {
+         c.sips = c.cubes_per_sip = 64;
+         c.pes_per_cube = 2;
+       },
+       "sips 64 x cubes_per_sip 64 x pes_per_cube 2 are 8192 PEs, more than the 4096 that are "
+       "allowed; lower one of them"},
+      {[](auto& c) { c.pes_per_cube = 9; },
+       "noc.cols 4 x noc.rows 2 are 8 routers, fewer than pes_per_cube 9, and each PE of a cube "
+       "has one; raise one of the first two or lower the last"},
+      {[](auto& c) { c.pe.dma.burst_bytes = 65536; },
+       "pe.dma.burst_bytes 65536 is larger than pe.dma.max_outstanding_bytes 32768, so that no "
+       "burst could be sent; lower the first or raise the second"},
+      {[](auto& c) {
+         c.hbm.bytes = 7;
+         c.pes_per_cube = 8;
+       },
+       "hbm.bytes 7 are not a byte for each PE of pes_per_cube 8; raise the first or lower the "
+       "second"},
+      {[](auto& c) {
+         c.hbm.map = HbmMap::interleaved;
+         c.hbm.interleave_bytes = 2048;
+       },
+       "hbm.interleave_bytes 2048 is less than pe.dma.burst_bytes 4096, so that a burst would "
+       "touch several channels of hbm.map interleaved; raise the first or lower the second"},
+      {[](auto& c) {
+         c.hbm.map = HbmMap::interleaved;
+         c.hbm.bytes = 8 * 4096 + 4096;
+       },
+       "hbm.bytes 36864 is not a multiple of hbm.channels 8 x hbm.interleave_bytes 4096 = 32768, "
+       "so "
+       "that channels of hbm.map interleaved would differ in size; change one of them"},
+  };
+  for (const Case& c : cases) {
+    TopologyConfig config;
+    c.set(config);
+    EXPECT_EQ(refusal([&] { check_config("top", config); }), std::string("top: ") + c.what);
+  }
+}
+
+// What a PE of it is made from follows from the other keys, whatever stands in `pe`.
+TEST(ConfigByHand, APeSeesItsMemoryAndTheNumberOfPes) {
+  TopologyConfig config;
+  config.sips = 2;
+  config.pes_per_cube = 3;
+  config.hbm.bytes = 3000;
+  config.pe.dma.setup_cycles = 5;
+  EXPECT_EQ(config.pe_config().hbm_bytes, 1000U);
+  EXPECT_EQ(config.pe_config().pes, 6U);
+  EXPECT_EQ(config.pe_config().dma.setup_cycles, 5U);
+  config.hbm.map = HbmMap::interleaved;
+  EXPECT_EQ(config.pe_config().hbm_bytes, 3000U);
 }
 
 TEST(ConfigByHand, AChoiceThatIsNoneIsRefused) {

@@ -7,11 +7,14 @@
 #include <cstdlib>
 #include <set>
 
+#include "tests/support/network_way.hpp"
 #include "tlm_if/command/error.hpp"
 
 namespace kernbench::arch {
 namespace {
 
+using test::path;
+using test::unloaded;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -20,7 +23,7 @@ constexpr Picoseconds kNs = 1000;
 
 std::vector<std::string> way(const Network& network, std::uint32_t from, std::uint32_t to) {
   std::vector<std::string> names;
-  for (const std::uint32_t link : network.path(from, to)) {
+  for (const std::uint32_t link : path(network, from, to)) {
     names.push_back(network.links()[link].name);
   }
   return names;
@@ -69,7 +72,7 @@ TEST(Mesh, EveryPairIsAsFarAsItsManhattanDistance) {
           static_cast<std::size_t>(distance(static_cast<int>(i), static_cast<int>(j)));
       // With 8 channels on 8 routers, channel j is at router j.
       const auto check = [&](std::uint32_t from, std::uint32_t to) {
-        EXPECT_EQ(network.path(from, to).size(), 2 + hops) << from << " to " << to;
+        EXPECT_EQ(path(network, from, to).size(), 2 + hops) << from << " to " << to;
         EXPECT_EQ(network.latency(from, to), (2 * 5 + hops * 8) * kNs) << from << " to " << to;
       };
       if (i != j) check(ends.ipcq(i), ends.ipcq(j));
@@ -146,11 +149,11 @@ TEST(Mesh, MayHaveMoreRoutersThanPesButNotFewer) {
 // ceil(8193 / 64) = 129, until the tail has followed.
 TEST(Mesh, UnloadedTimeAtOneGigahertz) {
   const Network network = Network::mesh(noc(4, 2), Rational(1), 8, 0);
-  EXPECT_EQ(network.unloaded(0, 7, 8192), 170 * kNs);
-  EXPECT_EQ(network.unloaded(0, 7, 8193), 171 * kNs);
-  EXPECT_EQ(network.unloaded(0, 7, 1), 43 * kNs);
-  EXPECT_EQ(network.unloaded(0, 7, 0), 42 * kNs);
-  EXPECT_EQ(network.unloaded(3, 3, 8192), 0);
+  EXPECT_EQ(unloaded(network, 0, 7, 8192), 170 * kNs);
+  EXPECT_EQ(unloaded(network, 0, 7, 8193), 171 * kNs);
+  EXPECT_EQ(unloaded(network, 0, 7, 1), 43 * kNs);
+  EXPECT_EQ(unloaded(network, 0, 7, 0), 42 * kNs);
+  EXPECT_EQ(unloaded(network, 3, 3, 8192), 0);
 }
 
 // A cycle is 1000 / 1.2 = 833.33 ps. Each duration rounds once, half up (R6.1): 5 cycles 4166.67, 8
@@ -161,7 +164,7 @@ TEST(Mesh, RoundsEachDurationOnce) {
   EXPECT_EQ(network.service(64), 833);
   EXPECT_EQ(network.service(65), 1667);
   EXPECT_EQ(network.service(8192), 106667);
-  EXPECT_EQ(network.unloaded(0, 2, 65), 2 * 4167 + 2 * 6667 + 1667);
+  EXPECT_EQ(unloaded(network, 0, 2, 65), 2 * 4167 + 2 * 6667 + 1667);
 }
 
 // At 8 THz a cycle is 0.125 ps; 3 cycles 0.375, 4 cycles 0.5.
@@ -194,7 +197,7 @@ TEST(Ring, TakesTheShorterWayAndOfTwoEqualOnesTheAscending) {
     for (std::uint32_t i = 0; i < n; ++i) {
       for (std::uint32_t j = 0; j < n; ++j) {
         const std::uint32_t up = (j + n - i) % n;
-        EXPECT_EQ(ring.path(i, j).size(), std::min(up, n - up)) << i << " to " << j << " of " << n;
+        EXPECT_EQ(path(ring, i, j).size(), std::min(up, n - up)) << i << " to " << j << " of " << n;
       }
     }
   }
@@ -204,8 +207,8 @@ TEST(Ring, OfOneNodeHasNoLinksAndOfTwoOneEachWay) {
   const Network one = Network::ring(RingConfig{}, 1, "c", true);
   EXPECT_THAT(one.links(), IsEmpty());
   EXPECT_EQ(one.endpoints(), 2);
-  EXPECT_THAT(one.path(0, 1), IsEmpty());
-  EXPECT_EQ(one.unloaded(0, 1, 8192), 0);
+  EXPECT_THAT(path(one, 0, 1), IsEmpty());
+  EXPECT_EQ(unloaded(one, 0, 1, 8192), 0);
   const Network two = Network::ring(RingConfig{}, 2, "c", false);
   EXPECT_EQ(two.links().size(), 2);
   EXPECT_THAT(way(two, 0, 1), ElementsAre("c0_c1"));
@@ -218,8 +221,8 @@ TEST(Ring, GatewayIsAtNodeZero) {
   EXPECT_THAT(way(network, 4, 0), IsEmpty());
   EXPECT_THAT(way(network, 0, 4), IsEmpty());
   for (std::uint32_t node = 1; node < 4; ++node) {
-    EXPECT_EQ(network.path(4, node), network.path(0, node));
-    EXPECT_EQ(network.path(node, 4), network.path(node, 0));
+    EXPECT_EQ(path(network, 4, node), path(network, 0, node));
+    EXPECT_EQ(path(network, node, 4), path(network, node, 0));
   }
 }
 
@@ -227,19 +230,19 @@ TEST(Ring, GatewayIsAtNodeZero) {
 // bytes 666.67; at 4000 GB/s 0.25 ps, 2 bytes 0.5. The latency of 0.0205 ns is 20.5 ps.
 TEST(Ring, UnloadedTime) {
   const Network d2d = Network::ring({Rational(256), Rational(20)}, 4, "c", true);
-  EXPECT_EQ(d2d.unloaded(0, 1, 8192), (20 + 32) * kNs);
-  EXPECT_EQ(d2d.unloaded(0, 2, 8192), (2 * 20 + 32) * kNs);
-  EXPECT_EQ(d2d.unloaded(2, 4, 8192), (2 * 20 + 32) * kNs);
-  EXPECT_EQ(d2d.unloaded(0, 3, 1), 20 * kNs + 4);
-  EXPECT_EQ(d2d.unloaded(0, 2, 0), 40 * kNs);
+  EXPECT_EQ(unloaded(d2d, 0, 1, 8192), (20 + 32) * kNs);
+  EXPECT_EQ(unloaded(d2d, 0, 2, 8192), (2 * 20 + 32) * kNs);
+  EXPECT_EQ(unloaded(d2d, 2, 4, 8192), (2 * 20 + 32) * kNs);
+  EXPECT_EQ(unloaded(d2d, 0, 3, 1), 20 * kNs + 4);
+  EXPECT_EQ(unloaded(d2d, 0, 2, 0), 40 * kNs);
   const Network slow = Network::ring({Rational(3), Rational(205, 10000)}, 2, "c", false);
-  EXPECT_EQ(slow.unloaded(0, 1, 1), 21 + 333);
-  EXPECT_EQ(slow.unloaded(0, 1, 2), 21 + 667);
+  EXPECT_EQ(unloaded(slow, 0, 1, 1), 21 + 333);
+  EXPECT_EQ(unloaded(slow, 0, 1, 2), 21 + 667);
   const Network fast = Network::ring({Rational(4000), Rational(0)}, 2, "c", false);
   EXPECT_EQ(fast.service(1), 1);
   EXPECT_EQ(fast.service(2), 1);
   EXPECT_EQ(fast.service(6), 2);
-  EXPECT_EQ(fast.unloaded(0, 1, 6), 2);
+  EXPECT_EQ(unloaded(fast, 0, 1, 6), 2);
 }
 
 }  // namespace

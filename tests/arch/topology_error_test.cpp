@@ -305,11 +305,12 @@ TEST(TopologyError, InterleavingSmallerThanABurst) {
 TEST(TopologyError, ChannelsOfDifferentSize) {
   const std::string hbm = "name: a\nhbm: {map: interleaved, channels: 6, bytes: ";
   EXPECT_EQ(message(hbm + "122880}"), "accepted");
-  EXPECT_EQ(message(hbm + "126976}"),
-            "t.yaml:2: hbm.bytes 126976 (t.yaml:2) is no multiple of hbm.channels 6 (t.yaml:2) x "
-            "hbm.interleave_bytes 4096 (default) = 24576, so that channels of hbm.map interleaved "
-            "(t.yaml:2) would differ in size; change one of them");
-  EXPECT_THAT(message(hbm + "4096}"), HasSubstr("hbm.bytes 4096 (t.yaml:2) is no multiple of"));
+  EXPECT_EQ(
+      message(hbm + "126976}"),
+      "t.yaml:2: hbm.bytes 126976 (t.yaml:2) is not a multiple of hbm.channels 6 (t.yaml:2) x "
+      "hbm.interleave_bytes 4096 (default) = 24576, so that channels of hbm.map interleaved "
+      "(t.yaml:2) would differ in size; change one of them");
+  EXPECT_THAT(message(hbm + "4096}"), HasSubstr("hbm.bytes 4096 (t.yaml:2) is not a multiple of"));
   EXPECT_EQ(message("name: a\nhbm: {channels: 6, bytes: 4096}"), "accepted");
 }
 

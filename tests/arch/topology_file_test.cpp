@@ -131,15 +131,15 @@ TEST(TopologyFile, EachKeyReachesItsField) {
 TEST(TopologyFile, APeSeesItsMemoryAndTheNumberOfPes) {
   const Sets sizes{"sips=2", "cubes_per_sip=3", "pes_per_cube=5"};
   const TopologyConfig local = load_topology("name: a\nhbm: {bytes: 100004}", "t.yaml", sizes);
-  EXPECT_EQ(local.pe.hbm_bytes, 20000u);  // 100004 / 5, rounded down
-  EXPECT_EQ(local.pe.pes, 30u);
+  EXPECT_EQ(local.pe_config().hbm_bytes, 20000u);  // 100004 / 5, rounded down
+  EXPECT_EQ(local.pe_config().pes, 30u);
   const TopologyConfig shared =
       load_topology("name: a\nhbm: {bytes: 98304, map: interleaved, channels: 3}", "t.yaml", sizes);
-  EXPECT_EQ(shared.pe.hbm_bytes, 98304u);
-  EXPECT_EQ(shared.pe.pes, 30u);
+  EXPECT_EQ(shared.pe_config().hbm_bytes, 98304u);
+  EXPECT_EQ(shared.pe_config().pes, 30u);
   const TopologyConfig one = load_topology("name: a", "t.yaml");
-  EXPECT_EQ(one.pe.hbm_bytes, one.hbm.bytes);
-  EXPECT_EQ(one.pe.pes, 1u);
+  EXPECT_EQ(one.pe_config().hbm_bytes, one.hbm.bytes);
+  EXPECT_EQ(one.pe_config().pes, 1u);
 }
 
 // R6.1: a decimal is the fraction that its text says, not the double next to it.
@@ -273,7 +273,7 @@ TEST(TopologyFile, SetOverridesTheFile) {
   EXPECT_EQ(config.pe.math.op_rate[static_cast<std::size_t>(command::OpKind::rsum)],
             Rational(1, 2));
   EXPECT_EQ(config.name, "renamed");
-  EXPECT_EQ(config.pe.hbm_bytes, 8192u);
+  EXPECT_EQ(config.pe_config().hbm_bytes, 8192u);
 }
 
 TEST(TopologyFile, SetMayGiveTheName) {

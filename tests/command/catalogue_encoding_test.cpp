@@ -5,8 +5,8 @@
 
 #include "model/arch/limits.hpp"
 #include "tests/support/catalogue_programs.hpp"
-#include "tlm_if/command/encoding.hpp"
-#include "tlm_if/command/limits.hpp"
+#include "tlm_if/command/check.hpp"
+#include "tlm_if/command/decoder.hpp"
 
 namespace kernbench::test {
 namespace {
@@ -28,9 +28,7 @@ std::vector<std::uint64_t> command_sizes(const std::vector<std::uint8_t>& stream
 
 TEST(CatalogueEncoding, RecordsAreAsLongAsLogicalBytesAndComeBackTheSame) {
   const arch::TopologyConfig topology = catalogue_topology();
-  arch::PeConfig pe = topology.pe;
-  pe.hbm_bytes = topology.pe_slice().bytes;
-  pe.pes = topology.pes();
+  const arch::PeConfig pe = topology.pe_config();
   const command::Limits limits = arch::limits_of(pe);
   std::size_t programs = 0, commands = 0;
   for (const NamedProgram& named : catalogue_programs()) {

@@ -76,6 +76,11 @@ TEST(SampleStreams, PassTheFuzzer) {
   for (const Bytes& stream : sample_streams()) {
     EXPECT_EQ(LLVMFuzzerTestOneInput(stream.data(), stream.size()), 0);
   }
+  const std::vector<Bytes> programs = sample_programs(kFuzzedTableEntries);
+  EXPECT_GT(programs.size(), 20u);
+  for (const Bytes& program : programs) {
+    EXPECT_EQ(LLVMFuzzerTestOneInput(program.data(), program.size()), 0);
+  }
   const Bytes file = sample_file();
   EXPECT_EQ(LLVMFuzzerTestOneInput(file.data(), file.size()), 0);
 }

@@ -13,6 +13,8 @@
 
 #include "tests/command/pv_composite.hpp"
 #include "tests/command/raw_record.hpp"
+#include "tlm_if/command/decoder.hpp"
+#include "tlm_if/command/encoder.hpp"
 #include "tlm_if/command/error.hpp"
 
 namespace kernbench::command {
@@ -447,7 +449,7 @@ TEST(Encoding, RefusesWhatHasNoBinaryForm) {
   OpSpec other = copy;
   other.operands = {{OperandName::src_a, x}};
   EXPECT_THAT(refused(Command(MathCmd{other})), HasSubstr("operands are src_a; they must be src"));
-  EXPECT_THAT(refused(Command(GemmCmd{copy})), HasSubstr("copy: is no gemm"));
+  EXPECT_THAT(refused(Command(GemmCmd{copy})), HasSubstr("copy: is not a gemm"));
   other = copy;
   other.extras = {Extra::u32(ExtraName::value, 1)};
   EXPECT_THAT(refused(Command(MathCmd{other})), HasSubstr("takes no extra 'value'"));

@@ -216,7 +216,7 @@ TEST(ProgramFile, FieldsAreChecked) {
   };
   const std::size_t x = 75, part = x + 57, out = part + 72 + 56, stream = out + 155;
   for (std::size_t i = 0; i < 8; ++i) {
-    EXPECT_THAT(changed(i, 'x', 1), HasSubstr("offset 0: this is no program file")) << i;
+    EXPECT_THAT(changed(i, 'x', 1), HasSubstr("offset 0: this is not a program file")) << i;
   }
   EXPECT_EQ(changed(8, 2, 4),
             "f.kbp: offset 8: the version is 2; this program reads 1; compile the kernel anew");
@@ -298,7 +298,14 @@ TEST(ProgramFile, WhatItCannotHoldIsRefusedWhenWritten) {
   EXPECT_THAT(refused([](ProgramFile& f) { f.streams[1].pe = 5; }), HasSubstr("two programs"));
   EXPECT_THAT(refused([](ProgramFile& f) { f.tensors[1].name = "x"; }), HasSubstr("tensor x"));
   EXPECT_THAT(refused([](ProgramFile& f) { f.tensors[0].shape = Shape(); }),
-              HasSubstr("its shape is"));
+              HasSubstr("it must be at least 1"));
+  // A shape that no reader takes; it has no parts, so nothing else is wrong with it.
+  EXPECT_THAT(refused([](ProgramFile& f) {
+                f.tensors[0].shape = Shape::matrix(Index{1} << 29, Index{1} << 29);
+                f.tensors[0].parts.clear();
+                f.tensors[0].file_shape = {Index{1} << 29, Index{1} << 29};
+              }),
+              HasSubstr("more than 2^56 entries"));
   EXPECT_THAT(refused([](ProgramFile& f) {
                 f.tensors[0].file_shape = {24, 2};
               }),
@@ -359,7 +366,7 @@ TEST(ProgramFile, IsReadFromAPath) {
     read_program_file(path);
     FAIL();
   } catch (const InputError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("a.kbp: offset 0: this is no program file"));
+    EXPECT_THAT(error.what(), HasSubstr("a.kbp: offset 0: this is not a program file"));
   }
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 TEST(Program, ReplayIsTheSameProgram) {
   const TensorHandle x = make_handle(1, kTcmBase, Shape{4}, DType::f32, Space::tcm, "x");
-  Recorder first;
+  ProgramRecorder first;
   first.begin_region("loop");
   first.issue(PeCpuOverheadCmd{7});
   first.issue(DmaReadCmd{x, x});
@@ -17,7 +17,7 @@ TEST(Program, ReplayIsTheSameProgram) {
   first.observe("m", x);
   first.end_region("loop");
 
-  Recorder second;
+  ProgramRecorder second;
   first.program().replay(second);
   const auto& steps = second.program().steps;
   ASSERT_EQ(steps.size(), 6u);

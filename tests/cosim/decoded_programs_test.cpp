@@ -20,7 +20,9 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/pe_bench.hpp"
 #include "tests/support/random_kernel.hpp"
-#include "tlm_if/command/encoding.hpp"
+#include "tlm_if/command/check.hpp"
+#include "tlm_if/command/decoder.hpp"
+#include "tlm_if/command/encoder.hpp"
 #include "tlm_if/command/error.hpp"
 
 namespace kernbench::test {
@@ -38,13 +40,13 @@ constexpr std::int64_t kMostTiles = 20'000;
 
 arch::TopologyConfig small_topology(std::uint64_t seed) {
   arch::TopologyConfig topology = random_topology(seed);
-  topology.hbm.bytes = topology.pe.hbm_bytes = 1 << 17;
+  topology.hbm.bytes = 1 << 17;
   return topology;
 }
 
 std::vector<std::uint8_t> random_program(std::uint64_t seed, const arch::TopologyConfig& topology) {
   const runtime::Launch launch(random_kernel(seed, kComposites), {}, topology);
-  command::Recorder recorder;
+  command::ProgramRecorder recorder;
   launch.issue(recorder);
   return command::encode(recorder.program(), kTableEntries);
 }
@@ -224,7 +226,7 @@ struct Accepted {
 class Gate {
  public:
   explicit Gate(const arch::TopologyConfig& topology)
-      : topology_(topology), limits_(arch::limits_of(topology.pe)) {}
+      : topology_(topology), limits_(arch::limits_of(topology.pe_config())) {}
 
   bool takes(const command::ProgramStep& step) const {
     try {
@@ -334,9 +336,7 @@ TEST(LimitsOfAPe, AreThoseOfTheTarget) {
     arch::TopologyConfig topology = small_topology(seed);
     topology.pes_per_cube = static_cast<std::uint32_t>(1 + seed % 3);
     topology.hbm.bytes *= topology.pes_per_cube;
-    topology.pe.hbm_bytes = topology.pe_slice().bytes;
-    topology.pe.pes = topology.pes();
-    const command::Limits pe = arch::limits_of(topology.pe);
+    const command::Limits pe = arch::limits_of(topology.pe_config());
     const command::Limits target = runtime::make_target(topology).limits();
     EXPECT_EQ(pe.hbm_bytes, target.hbm_bytes);
     EXPECT_EQ(pe.scratch, target.scratch);
@@ -349,7 +349,7 @@ TEST(LimitsOfAPe, AreThoseOfTheTarget) {
     EXPECT_EQ(pe.ipcq_channels, target.ipcq_channels);
     // What `tl` emits passes: the same values, and nothing that only decoding would mind.
     const runtime::Launch launch(random_kernel(seed, kComposites), {}, topology);
-    command::Recorder recorder;
+    command::ProgramRecorder recorder;
     launch.issue(recorder);
     for (const command::ProgramStep& step : recorder.program().steps) {
       ASSERT_NO_THROW(command::check_step(step, pe)) << "seed " << seed;

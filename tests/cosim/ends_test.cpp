@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "runtime/host.hpp"
-#include "runtime/watchdog.hpp"
+#include "runtime/run_to_end.hpp"
 #include "tests/cosim/own_design.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/monitored.hpp"

@@ -31,13 +31,13 @@ void set_attributes(tlm::tlm_generic_payload& payload, tlm::tlm_command command,
 }  // namespace
 
 Bytes records_of(const runtime::Launch& launched, std::uint32_t table_entries) {
-  command::Recorder recorder;
+  command::ProgramRecorder recorder;
   launched.issue(recorder);
   return command::encode(recorder.program(), table_entries);
 }
 
 Bytes records_of(const KernelBody& kernel) {
-  command::Recorder recorder;
+  command::ProgramRecorder recorder;
   kernel(recorder);
   return command::encode(recorder.program());
 }
@@ -186,13 +186,13 @@ HostBench::HostBench(const arch::TopologyConfig& topology, HostCpu::Program prog
   if (options.memory) {
     const std::uint64_t begin = topology.pe.memory_offset;
     scripted_ = std::make_unique<ScriptedMemory>(
-        named("memory").c_str(), command::ByteRange{begin, begin + topology.pe.hbm_bytes},
+        named("memory").c_str(), command::ByteRange{begin, begin + topology.pe_config().hbm_bytes},
         std::move(options.memory));
   } else {
     hbm_ = std::make_unique<EmbeddedHbm>(named("hbm").c_str(), topology.hbm, 1, options.data,
                                          options.index);
   }
-  pe_ = std::make_unique<Pe>(named("pe").c_str(), topology.pe, options.index);
+  pe_ = std::make_unique<Pe>(named("pe").c_str(), topology.pe_config(), options.index);
   port_ = std::make_unique<HostPort>(named("host_port").c_str(), *pe_, options.port);
   memory_monitor_ = std::make_unique<BaseProtocolMonitor>(named("memory_monitor").c_str());
   host_monitor_ = std::make_unique<BaseProtocolMonitor>(named("host_monitor").c_str(),

@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "tlm_if/program_format.h"
+#include "tlm_if/command/program_format.h"
 
 unsigned host_format_program(unsigned char* at);
 

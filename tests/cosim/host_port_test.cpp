@@ -149,10 +149,11 @@ TEST(HostPortRegisters, HaveTheirResetValueAndKindOfAccess) {
 // Of a PE with other keys, in a machine.
 TEST(HostPortRegisters, TellOfThePe) {
   arch::TopologyConfig topology = single_pe();
-  topology.pe.pes = 300;
+  topology.sips = 5;
+  topology.cubes_per_sip = 60;
   topology.pe.ipcq.channels = 7;
   topology.pe.scheduler.math_head_from_hbm = true;
-  topology.pe.hbm_bytes = 0x3'0000'1000;
+  topology.hbm.bytes = 0x3'0000'1000;
   topology.pe.tcm.scratch_bytes = 0x10000;
   HostBench::Options options;
   options.index = 5;
@@ -726,7 +727,7 @@ TEST(HostPortErrors, EveryFaultHaltsAtItsRecord) {
 // no network, whatever its keys say of other PEs.
 TEST(HostPortErrors, MessagesThatCannotBeAreRefused) {
   arch::TopologyConfig topology = single_pe();
-  topology.pe.pes = 2;
+  topology.pes_per_cube = 2;
   const auto bench_of = [&](std::uint32_t index, bool connected, std::uint32_t peer,
                             const std::string& reason) {
     HostBench::Options options;
@@ -905,7 +906,7 @@ INSTANTIATE_TEST_SUITE_P(Ports, HostPortMemoryErrors,
 // accepted 11 and 12, answered 1012 ns. lt: one burst after the other, 10 + 2 * 1001.
 TEST_P(HostPortMemoryErrors, HaltWithTheAddress) {
   arch::TopologyConfig topology = unit_pe();
-  topology.pe.hbm_bytes = 1 << 20;
+  topology.hbm.bytes = 1 << 20;
   topology.pe.memory_offset = 0x10000;
   topology.pe.dma.burst_bytes = 256;
   topology.pe.dma.port = GetParam();
@@ -1060,7 +1061,7 @@ TEST(HostPortErrors, OfAnotherLaunchAreNotTheHosts) {
 // ends; reset does not cancel it.
 TEST(HostPortErrors, AMessageOfAnotherSizeHalts) {
   arch::TopologyConfig topology = unit_pe();
-  topology.pe.pes = 2;
+  topology.pes_per_cube = 2;
   const auto bench_of = [&](std::uint32_t index, const HostCpu::Program& program) {
     HostBench::Options options;
     options.index = index;
@@ -1102,7 +1103,7 @@ TEST(HostPortErrors, NothingThatAHostWritesCrashes) {
   constexpr std::uint32_t kSeed = 20240607;
   SCOPED_TRACE(kSeed);
   arch::TopologyConfig topology = unit_pe();
-  topology.hbm.bytes = topology.pe.hbm_bytes = 1 << 16;
+  topology.hbm.bytes = 1 << 16;
   topology.pe.tcm.bytes = 1 << 16;
   topology.pe.tcm.scratch_bytes = 1 << 14;
   topology.pe.scheduler.math_head_from_hbm = true;

@@ -130,7 +130,9 @@ inline std::string file_of(const std::string& files, const std::string& name) {
 /// A design of one PE named pe0 on the embedded HBM, with its outputs.
 struct OwnDesign {
   explicit OwnDesign(const arch::TopologyConfig& topology = single_pe())
-      : pe("pe0", topology.pe, 0), hbm("hbm", topology.hbm, 1, false), outputs(paths_in(folder)) {
+      : pe("pe0", topology.pe_config(), 0),
+        hbm("hbm", topology.hbm, 1, false),
+        outputs(paths_in(folder)) {
     outputs.add(pe);
   }
 

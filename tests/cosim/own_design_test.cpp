@@ -47,7 +47,7 @@ struct Chiplet : sc_core::sc_module {
       : sc_module(name) {
     for (const std::uint32_t index : indices) {
       const std::string suffix = std::to_string(index);
-      pes.push_back(std::make_unique<Pe>(("pe" + suffix).c_str(), topology.pe, index));
+      pes.push_back(std::make_unique<Pe>(("pe" + suffix).c_str(), topology.pe_config(), index));
       memories.push_back(
           std::make_unique<EmbeddedHbm>(("hbm" + suffix).c_str(), topology.hbm, 1, false));
       monitors.push_back(

@@ -693,6 +693,18 @@ TEST(HbmConfigByHand, ThatCannotWorkIsRefused) {
                 Machine(machine, {});
               }),
               HasSubstr("machine: d2d.gbps: '0' is out of range"));
+  // Keys that do not fit each other.
+  topology = single_pe();
+  topology.hbm.map = arch::HbmMap::interleaved;
+  topology.hbm.interleave_bytes = 2048;
+  const std::string conflict = ": hbm.interleave_bytes 2048 is less than pe.dma.burst_bytes 4096";
+  EXPECT_THAT(told([&] { Machine(topology, {}); }), HasSubstr("machine" + conflict));
+  EXPECT_THAT(told([&] {
+                Fabric noc("noc", arch::Network::mesh(topology.noc, topology.pe.clock_ghz, 1, 8),
+                           arch::NetworkOrder::noc(0), [](const Packet&) { return 0; });
+                InterleavedHbm("stack", topology, 0, noc, false);
+              }),
+              HasSubstr("stack" + conflict));
 }
 
 // ---- watchdog -----------------------------------------------------------------------------------

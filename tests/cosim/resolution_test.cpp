@@ -207,7 +207,7 @@ TEST(BetweenPicoseconds, NoIntervalIsNegative) {
     const TemporaryFolder folder;
     const runtime::Launch launched =
         launch(topology, "gqa_decode", {{"variant", "opt3"}, {"s_kv", "1024"}});
-    Pe pe("pe0", topology.pe, 0);
+    Pe pe("pe0", topology.pe_config(), 0);
     BaseProtocolMonitor monitor("monitor");
     ForeignMemory memory("memory", {nanoseconds(333 * kFs), nanoseconds(77'777 * kFs),
                                     nanoseconds(333 * kFs), nanoseconds(999 * kFs)});
@@ -262,7 +262,7 @@ TEST(BetweenPicoseconds, ChannelsAreSetUpToTheTick) {
   arch::TopologyConfig topology = single_pe();
   topology.pe.dma.port = arch::DmaPort::lt;
   topology.pe.dma.read_channels = 2;
-  Pe pe("pe0", topology.pe, 0);
+  Pe pe("pe0", topology.pe_config(), 0);
   TimedMemory memory("memory", {200'000'300, 158'687'700, 0, 0});
   const auto monitor = bind_monitored(pe.memory, memory.socket);
   pe.set_kernel([](CommandSink& sink) {

@@ -34,7 +34,7 @@ arch::TopologyConfig topology_of(arch::HbmMap map) {
   arch::TopologyConfig topology;
   topology.name = "target";
   topology.hbm.map = map;
-  topology.hbm.bytes = topology.pe.hbm_bytes = kMemoryBytes;
+  topology.hbm.bytes = kMemoryBytes;
   topology.hbm.channels = 4;
   topology.hbm.interleave_bytes = topology.pe.dma.burst_bytes = 64;
   topology.check_protocol = true;

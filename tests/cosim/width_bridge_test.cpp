@@ -117,10 +117,10 @@ std::string decode_on(arch::DmaPort port, const Peer& bind_peer) {
     topology.pe.dma.port = port;
     topology.pe.dma.burst_bytes = 256;
     topology.pe.dma.read_channels = 2;
-    topology.pe.hbm_bytes = topology.hbm.bytes = kMemoryBytes;
+    topology.hbm.bytes = kMemoryBytes;
     const runtime::Launch launched =
         launch(topology, "gqa_decode", {{"s_kv", "100"}, {"g", "3"}, {"d", "40"}, {"tile", "32"}});
-    Pe pe("pe0", topology.pe);
+    Pe pe("pe0", topology.pe_config());
     BaseProtocolMonitor monitor("monitor", BaseProtocolMonitor::Checks::with_port_rules,
                                 BaseProtocolMonitor::OnViolation::report);
     pe.memory.bind(monitor.upstream);

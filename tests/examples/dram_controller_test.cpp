@@ -209,12 +209,12 @@ TEST(DramController, RefusesConfigurationsInOneLine) {
     return "none";
   };
   EXPECT_EQ(refusal([](Config& c) { c.mapping = "row:bank"; }),
-            "dram::Config: mapping 'row:bank' is no order of row, bank and column; give one as "
+            "dram::Config: mapping 'row:bank' is not an order of row, bank and column; give one as "
             "row:bank:column");
   EXPECT_EQ(refusal([](Config& c) { c.access_bytes = 48; }),
-            "dram::Config: access_bytes 48 is no power of two");
+            "dram::Config: access_bytes 48 is not a power of two");
   EXPECT_EQ(refusal([](Config& c) { c.row_bytes = 96; }),
-            "dram::Config: row_bytes 96 is no multiple of access_bytes 64");
+            "dram::Config: row_bytes 96 is not a multiple of access_bytes 64");
   EXPECT_THAT(refusal([](Config& c) { c.queue_depth = 0; }), HasSubstr("1 or more"));
   EXPECT_THAT(refusal([](Config& c) { c.t_burst_ns = 0; }), HasSubstr("above 0"));
   EXPECT_THAT(refusal([](Config& c) { c.t_rp_ns = -1; }), HasSubstr("negative"));
@@ -228,7 +228,7 @@ TEST(DramController, RefusesConfigurationsInOneLine) {
 arch::TopologyConfig pe_on_dram() {
   arch::TopologyConfig topology = single_pe();
   topology.pe.dma.burst_bytes = Config().access_bytes;
-  topology.hbm.bytes = topology.pe.hbm_bytes = Config().bytes();
+  topology.hbm.bytes = Config().bytes();
   return topology;
 }
 

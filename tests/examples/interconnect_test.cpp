@@ -207,7 +207,7 @@ TEST(SharedMemory, ResultsAreThoseOfProgramOrder) {
   kernels::HostTensors products;
   for (example::Index pe = 0; pe < example::kPes; ++pe) {
     Compiled compiled;
-    command::Recorder recorder;
+    command::ProgramRecorder recorder;
     tl::Context tl(runtime::make_target(system.topology), recorder);
     const example::Tensors on = example::tensors_of(pe);
     example::multiply(tl, pe);
@@ -227,7 +227,7 @@ TEST(SharedMemory, ResultsAreThoseOfProgramOrder) {
   }
 
   Compiled compiled;
-  command::Recorder recorder;
+  command::ProgramRecorder recorder;
   tl::Context tl(runtime::make_target(system.topology), recorder);
   const example::Tensors on = example::tensors_of(0);
   example::add_up(tl);

@@ -37,7 +37,9 @@ void read_file(const Bytes& bytes) {
     return;
   }
   try {
-    const ProgramFile again = parse_program_file(to_bytes(file), "again");
+    const Bytes written = to_bytes(file);
+    const ProgramFile again = parse_program_file(written, "again");
+    if (to_bytes(again) != written) broken("a file has two binary forms");
     if (again.streams.size() != file.streams.size()) broken("a stream was lost");
     for (std::size_t i = 0; i < file.streams.size(); ++i) {
       if (!(again.streams[i].program == file.streams[i].program)) broken("a program has changed");
@@ -70,7 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(  // NOLINT(readability-identifier-naming)
     read_file(kernbench::test::sealed(bytes));
     return 0;
   }
-  kernbench::command::Decoder decoder(8);
+  kernbench::command::Decoder decoder(kernbench::test::kFuzzedTableEntries);
   kernbench::test::DecodeTally tally;
   const std::string problem = kernbench::test::decode_all(bytes, decoder, small_pe(), true, tally);
   if (!problem.empty()) broken(problem);

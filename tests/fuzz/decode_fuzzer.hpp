@@ -4,6 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 
+namespace kernbench::test {
+/// Of the handle table that streams are decoded with: few, so that entries give way.
+inline constexpr std::uint32_t kFuzzedTableEntries = 8;
+}  // namespace kernbench::test
+
 /// What libFuzzer calls with any bytes. A string with the magic of a program file is read as one,
 /// any other as a command stream.
 extern "C" int LLVMFuzzerTestOneInput(  // NOLINT(readability-identifier-naming): given

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 
+#include "tests/fuzz/decode_fuzzer.hpp"
 #include "tests/support/catalogue_programs.hpp"
 
 namespace {
@@ -27,6 +28,10 @@ int main(int argc, char** argv) {
   int number = 0;
   for (const auto& stream : kernbench::test::sample_streams()) {
     good = good && write(folder + "/stream_" + std::to_string(number++), stream);
+  }
+  for (const auto& stream :
+       kernbench::test::sample_programs(kernbench::test::kFuzzedTableEntries)) {
+    good = good && write(folder + "/program_" + std::to_string(number++), stream);
   }
   if (!good) std::fprintf(stderr, "write_corpus: cannot write to %s\n", folder.c_str());
   return good ? 0 : 2;

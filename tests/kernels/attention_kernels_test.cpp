@@ -59,7 +59,7 @@ TEST(ListParameter, ADefaultGivesWayToTheOtherSpelling) {
 
 TEST(ListParameter, RefusesWhatIsNoListInItsRange) {
   EXPECT_EQ(refusal({{"sizes", "1,x"}}),
-            "k: sizes=1,x: 'x' is no integer; give integers from 0 to 100 separated by commas");
+            "k: sizes=1,x: 'x' is not an integer; give integers from 0 to 100 separated by commas");
   EXPECT_EQ(refusal({{"sizes", "1,101"}}),
             "k: sizes=1,101: '101' is out of range; give integers from 0 to 100 separated by "
             "commas");
@@ -68,12 +68,13 @@ TEST(ListParameter, RefusesWhatIsNoListInItsRange) {
   }
   EXPECT_EQ(
       refusal({{"order", "dwn"}}),
-      "k: order=dwn: 'dwn' is no integer; give up, down, or integers from 0 to 3 separated by "
+      "k: order=dwn: 'dwn' is not an integer; give up, down, or integers from 0 to 3 separated by "
       "commas; did you mean 'down'?");
   // A choice is no entry: none is suggested.
-  EXPECT_EQ(refusal({{"order", "up,0"}}),
-            "k: order=up,0: 'up' is no integer; give up, down, or integers from 0 to 3 separated "
-            "by commas");
+  EXPECT_EQ(
+      refusal({{"order", "up,0"}}),
+      "k: order=up,0: 'up' is not an integer; give up, down, or integers from 0 to 3 separated "
+      "by commas");
 }
 
 // An empty value is not the absence of one.
@@ -104,7 +105,7 @@ TEST(ListParameter, ANumberTooLargeIsOutOfRange) {
             "k: sizes=1,99999999999999999999: '99999999999999999999' is out of range; give "
             "integers from 0 to 100 separated by commas");
   EXPECT_EQ(refusal({{"size", "99999999999999999999x"}}),
-            "k: size=99999999999999999999x is no integer; give an integer from 1 to 9");
+            "k: size=99999999999999999999x is not an integer; give an integer from 1 to 9");
 }
 
 // ---- gqa_decode: batch ------------------------------------------------------------------------
@@ -206,7 +207,7 @@ TEST(PagedDecode, Refusals) {
       "its own");
   EXPECT_EQ(
       refused({{"block_table", "0,1"}}),
-      "gqa_decode: block_table has 2 entries and the batch 3 tiles; give one a tile, sequence "
+      "gqa_decode: block_table has 2 entries and the batch 3 tiles; give one per tile, sequence "
       "after sequence");
   EXPECT_EQ(refused({{"blocks", "2"}}),
             "gqa_decode: blocks=2 are too few for the 3 tiles of the batch; give at least that "
@@ -225,13 +226,14 @@ Settings heads(const char* query, const char* kv) {
 }
 
 TEST(HeadGrouping, IllegalCountsAreRefusedByValue) {
-  EXPECT_EQ(error_of("gqa_decode", heads("3", "2")),
-            "gqa_decode: heads=3 is no multiple of kv_heads=2, and every KV head serves the same "
-            "number of query heads; give 2 or 4");
+  EXPECT_EQ(
+      error_of("gqa_decode", heads("3", "2")),
+      "gqa_decode: heads=3 is not a multiple of kv_heads=2, and every KV head serves the same "
+      "number of query heads; give 2 or 4");
   EXPECT_THAT(error_of("gqa_decode", heads("33", "2")),
-              HasSubstr("heads=33 is no multiple of kv_heads=2, and"));
+              HasSubstr("heads=33 is not a multiple of kv_heads=2, and"));
   EXPECT_THAT(error_of("gqa_decode", heads("2", "4")),
-              testing::AllOf(HasSubstr("heads=2 is no multiple of kv_heads=4, and"),
+              testing::AllOf(HasSubstr("heads=2 is not a multiple of kv_heads=4, and"),
                              testing::EndsWith("; give 4")));
   EXPECT_EQ(error_of("gqa_decode", heads("4", "0")),
             "gqa_decode: kv_heads=0 is out of range; give an integer from 1 to 65536");

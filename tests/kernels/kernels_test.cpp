@@ -49,7 +49,8 @@ TEST(Parameters, RefuseWhatIsNotDeclared) {
   EXPECT_THAT(error_of("gqa_decode", {{"lengths", "0,064"}}),
               HasSubstr("'064' is written with a leading zero; give integers from 0"));
   for (const char* text : {"8.0", "x", "8 ", "0x8"}) {
-    EXPECT_THAT(error_of("gqa_decode", {{"g", text}}), HasSubstr("is no integer; give an integer"));
+    EXPECT_THAT(error_of("gqa_decode", {{"g", text}}),
+                HasSubstr("is not an integer; give an integer"));
   }
   EXPECT_EQ(error_of("gqa_decode", {{"variant", "opt4"}}),
             "gqa_decode: variant=opt4 is not one of opt1, opt2, opt3");

@@ -464,14 +464,11 @@ std::string refused(const Settings& settings, const tl::Target& target) {
 
 TEST(SplitDecode, RefusesWhatDoesNotFitTheTopology) {
   EXPECT_EQ(refused(cubes_and_pes(5, 1), machine(4, 4, 8)),
-            "gqa_decode: c=5 cubes are more than a SIP of the topology has, cubes_per_sip=4; give "
-            "at most that");
+            "gqa_decode: c=5 exceeds cubes_per_sip=4 of the topology; give at most c=4");
   EXPECT_EQ(refused(cubes_and_pes(1, 9), machine(4, 4, 8)),
-            "gqa_decode: p=9 PEs are more than a cube of the topology has, pes_per_cube=8; give at "
-            "most that");
+            "gqa_decode: p=9 exceeds pes_per_cube=8 of the topology; give at most p=8");
   EXPECT_EQ(refused(cubes_and_pes(1, 2), machine(1, 1, 1)),
-            "gqa_decode: p=2 PEs are more than a cube of the topology has, pes_per_cube=1; give at "
-            "most that");
+            "gqa_decode: p=2 exceeds pes_per_cube=1 of the topology; give at most p=1");
   EXPECT_EQ(refused(with(cubes_and_pes(4, 8), {{"s_kv", "5"}}), machine(4, 4, 8)), "no error");
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/watchdog.hpp"
+#include "runtime/run_to_end.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/machine_bench.hpp"
 

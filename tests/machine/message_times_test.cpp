@@ -116,6 +116,16 @@ void expect_ways(Index entries, Ps Case::*way_of) {
 }
 
 TEST(MessageTimes, OneSlotOverEveryKindOfWay) { expect_ways(2048, &Case::way); }
+// A machine that no topology file describes: two PEs of the defaults, side by side on the mesh.
+// Without a launch time; the fill of 2048 entries takes 32 cycles.
+TEST(MessageTimes, InAMachineMadeByHand) {
+  arch::TopologyConfig topology;
+  topology.pes_per_cube = 2;
+  const auto receives = of_stage(messages(topology, {{0, 1}}, 2048), "recv");
+  ASSERT_EQ(receives.size(), 1U);
+  EXPECT_EQ(receives[0].end, kDispatch + 32 * kNs + kDispatch + kSend + 146 * kNs + kRecv);
+}
+
 TEST(MessageTimes, AFewBytesOverEveryKindOfWay) { expect_ways(8, &Case::small); }
 
 // A message of 64 bytes takes one cycle a link: what is left of its way is 5 + hops * 8 + 5, hops =

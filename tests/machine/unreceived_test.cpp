@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/pe_outputs.hpp"
-#include "runtime/watchdog.hpp"
+#include "runtime/run_to_end.hpp"
 #include "tests/support/machine_bench.hpp"
 #include "tests/support/temporary_folder.hpp"
 

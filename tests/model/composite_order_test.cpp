@@ -462,7 +462,7 @@ void check_replay(const std::string& variant) {
   const auto launched = test::launch(topology, "gqa_decode",
                                      {{"variant", variant}, {"s_kv", "200"}, {"kv_heads", "2"}});
   const auto body = [&](command::CommandSink& sink) { launched.issue(sink); };
-  command::Recorder recorder;
+  command::ProgramRecorder recorder;
   body(recorder);
   const std::string live = test::in_child([&] { return told(run_kernel(topology, body)); });
   const std::string replayed = test::in_child([&] {

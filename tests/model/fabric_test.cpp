@@ -16,6 +16,8 @@
 #include <set>
 #include <tuple>
 
+#include "tests/support/network_way.hpp"
+
 namespace {
 std::size_t allocations = 0;
 }  // namespace
@@ -37,6 +39,8 @@ namespace {
 
 using arch::Network;
 using arch::Picoseconds;
+using test::path;
+using test::unloaded;
 using testing::HasSubstr;
 
 constexpr Picoseconds kNs = 1000;
@@ -152,7 +156,7 @@ TEST(Fabric, OnePacketTakesTheLatenciesAndItsServiceOnce) {
   EXPECT_TRUE(bench.fabric.idle());
   EXPECT_EQ(cargo.left, (100 + 128) * kNs);
   EXPECT_EQ(cargo.delivered, (100 + 26 + 128) * kNs);
-  EXPECT_EQ(bench.fabric.network().unloaded(0, 2, 8192), 154 * kNs);
+  EXPECT_EQ(unloaded(bench.fabric.network(), 0, 2, 8192), 154 * kNs);
   for (const LinkStatistics& link : bench.fabric.links()) {
     const std::set<std::string> way{"ipcq0_n0", "n0_n1", "n1_n2", "n2_ipcq2"};
     const std::uint64_t packets = way.count(link.name);
@@ -472,21 +476,21 @@ Outcome recurrence(const Network& network, const std::vector<Sent>& sent) {
   std::set<Arrival> arrivals;
   for (std::size_t i = 0; i < sent.size(); ++i) {
     const Sent& packet = sent[i];
-    const auto path = network.path(packet.from, packet.to);
-    if (packet.bytes > 0 && !path.empty()) {
+    const auto route = path(network, packet.from, packet.to);
+    if (packet.bytes > 0 && !route.empty()) {
       arrivals.insert({packet.time, packet.key, i, 0});
       continue;
     }
     outcome.delivered[i] = packet.time;
-    for (const std::uint32_t link : path) *outcome.delivered[i] += network.links()[link].latency;
+    for (const std::uint32_t link : route) *outcome.delivered[i] += network.links()[link].latency;
     if (packet.bytes > 0) outcome.left[i] = packet.time;
   }
   while (!arrivals.empty()) {
     const Arrival next = *arrivals.begin();
     arrivals.erase(arrivals.begin());
     const Sent& packet = sent[next.packet];
-    const auto path = network.path(packet.from, packet.to);
-    const std::uint32_t link = path[next.hop];
+    const auto route = path(network, packet.from, packet.to);
+    const std::uint32_t link = route[next.hop];
     const Picoseconds start = std::max(next.time, free[link]);
     free[link] = start + network.service(packet.bytes);
     outcome.wait_ps[link] += start - next.time;
@@ -496,7 +500,7 @@ Outcome recurrence(const Network& network, const std::vector<Sent>& sent) {
     ++outcome.packets[link];
     if (next.hop == 0) outcome.left[next.packet] = free[link];
     const Picoseconds latency = network.links()[link].latency;
-    if (next.hop + 1 < path.size()) {
+    if (next.hop + 1 < route.size()) {
       arrivals.insert({start + latency, next.key, next.packet, next.hop + 1});
     } else {
       outcome.delivered[next.packet] = free[link] + latency;
@@ -539,7 +543,7 @@ TEST_P(FabricTraffic, AgreesWithTheRecurrenceWhateverIsCreatedFirst) {
       EXPECT_EQ(cargo[bench][i]->left, expected.left[i]) << i;
       EXPECT_EQ(cargo[bench][i]->delivered, expected.delivered[i]) << i;
       waited += expected.delivered[i] >
-                sent[i].time + traffic.network.unloaded(sent[i].from, sent[i].to, sent[i].bytes);
+                sent[i].time + unloaded(traffic.network, sent[i].from, sent[i].to, sent[i].bytes);
     }
     for (std::size_t i = 0; i < bench->fabric.links().size(); ++i) {
       const LinkStatistics& link = bench->fabric.links()[i];

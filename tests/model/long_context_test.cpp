@@ -63,7 +63,7 @@ std::string footprint(const test::Settings& settings, std::uint64_t loop_ps = 0)
     record::OpLog op_log("/dev/null");
     recorder.add_sink(op_log);
     EmbeddedHbm hbm("hbm", topology.hbm, 1, false);
-    Pe pe("pe0", topology.pe, 0);
+    Pe pe("pe0", topology.pe_config(), 0);
     const auto monitor = test::bind_monitored(pe.memory, hbm.port(0));
     pe.set_recorder(&recorder);
     const auto launched = test::launch(topology, "gqa_decode", settings);

@@ -38,7 +38,7 @@ std::string report_of(const command::Command& command) {
         });
     const auto topology = test::single_pe();
     EmbeddedHbm hbm("hbm", topology.hbm, 1, false);
-    Pe pe("pe0", topology.pe, 0);
+    Pe pe("pe0", topology.pe_config(), 0);
     const auto monitor = test::bind_monitored(pe.memory, hbm.port(0));
     pe.set_kernel([&](command::CommandSink& sink) { sink.issue(command); });
     sc_core::sc_start();

@@ -20,6 +20,7 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/ipcq_bench.hpp"
 #include "tests/support/monitored.hpp"
+#include "tests/support/network_way.hpp"
 #include "tests/support/sc_trace_reader.hpp"
 #include "tests/support/slice_of.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -124,12 +125,12 @@ TEST(PeIpcq, PointToPoint) {
 // The same over the NoC of a cube: its links instead of the constant way.
 TEST(PeIpcq, PointToPointOverAMesh) {
   arch::TopologyConfig topology = single_pe();
-  topology.pe.pes = 2;
+  topology.pes_per_cube = 2;
   const arch::Network network =
-      arch::Network::mesh(topology.noc, topology.pe.clock_ghz, topology.pe.pes, 0);
+      arch::Network::mesh(topology.noc, topology.pe.clock_ghz, topology.pes(), 0);
   Fabric noc("noc", network, 0, [](const Packet& packet) { return packet.index; });
   EmbeddedHbm hbm("hbm", topology.hbm, 2, false);
-  Pe sender("pe0", topology.pe, 0), receiver("pe1", topology.pe, 1);
+  Pe sender("pe0", topology.pe_config(), 0), receiver("pe1", topology.pe_config(), 1);
   std::vector<std::unique_ptr<BaseProtocolMonitor>> monitors;
   for (Pe* pe : {&sender, &receiver}) {
     monitors.push_back(
@@ -142,7 +143,7 @@ TEST(PeIpcq, PointToPointOverAMesh) {
   receiver.set_kernel([&](CommandSink& sink) { recv(sink, x, 0); });
   sc_core::sc_start();
   EXPECT_TRUE(receiver.idle());
-  EXPECT_EQ(receiver.cpu.last_done_ps(), 41'063 + 10'000 + network.unloaded(0, 1, 2000) + 10'000);
+  EXPECT_EQ(receiver.cpu.last_done_ps(), 41'063 + 10'000 + unloaded(network, 0, 1, 2000) + 10'000);
 }
 
 // 2.5 slots, R = 30: slots leave every 10 ns from 10 on, the first comes at 120, and from there
@@ -632,10 +633,10 @@ TEST(PeIpcqReports, ANetworkThatDoesNotKeepTheOrder) {
     Packet* first = nullptr;
   };
   arch::TopologyConfig topology = small_slots();
-  topology.pe.pes = 2;
+  topology.pes_per_cube = 2;
   EmbeddedHbm hbm("hbm", topology.hbm, 2, false);
   Swap swap("swap");
-  Pe sender("pe0", topology.pe, 0), receiver("pe1", topology.pe, 1);
+  Pe sender("pe0", topology.pe_config(), 0), receiver("pe1", topology.pe_config(), 1);
   const auto sender_monitor = bind_monitored(sender.memory, hbm.port(0), "monitor0");
   const auto receiver_monitor = bind_monitored(receiver.memory, hbm.port(1), "monitor1");
   sender.ipcq_out.bind(swap.in);

@@ -150,7 +150,7 @@ class Table {
 
 template <class Issue>
 std::vector<command::Command> commands_of(Issue issue) {
-  command::Recorder recorder;
+  command::ProgramRecorder recorder;
   tl::Context tl(tl::Target{}, recorder);
   issue(tl);
   return recorder.program().commands();

@@ -401,7 +401,7 @@ TEST(Compare, DispatchAndTotalOfOpt3OverOpt2) {
   EXPECT_EQ(c["ratios"]["sim_time_ps"].get<double>(),
             opt3["sim_time_ps"].get<double>() / opt2["sim_time_ps"].get<double>());
   EXPECT_THAT(outcome.out,
-              HasSubstr("variant=opt3 / variant=opt2: dispatch cycles a tile 4.087, simulated "));
+              HasSubstr("variant=opt3 / variant=opt2: dispatch cycles per tile 4.087, simulated "));
 }
 
 // 412 / 158.
@@ -461,7 +461,7 @@ TEST(Compare, RatiosOfFreeDispatchAreNumbers) {
       single_pe({"compare", "gqa_decode", "variant=opt2,opt3", "s_kv=64", "--set",
                  "pe.pe_cost_model.fixed_cycles=0", "--set", "pe.pe_cost_model.cycles_per_byte=0"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("dispatch cycles a tile 0.000, simulated time "));
+  EXPECT_THAT(outcome.out, HasSubstr("dispatch cycles per tile 0.000, simulated time "));
 }
 
 // The loop of one gemm of one tile (contract 13): 42.875 + Kd + 100 + 36 + 32 + 2 ns, Kd = 16 +
@@ -482,8 +482,9 @@ TEST(Compare, AKeyOfTheTopologyIsAnAxis) {
   }
   EXPECT_THAT(outcome.out, ContainsRegex("^gemm m=8 [^\n]* on single_pe, by hbm\\.gbps\n"));
   EXPECT_THAT(outcome.out, ContainsRegex("\n +hbm\\.gbps=128 +hbm\\.gbps=256\n"));
-  EXPECT_THAT(outcome.out, HasSubstr("\nhbm.gbps=256 / hbm.gbps=128: dispatch cycles a tile 1.000, "
-                                     "simulated time 0."));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("\nhbm.gbps=256 / hbm.gbps=128: dispatch cycles per tile 1.000, "
+                        "simulated time 0."));
 }
 
 // Each value of the parameter with each of the key; each run is the one that it is alone.
@@ -788,8 +789,9 @@ TEST(Files, AFigureOfALongRunNeedsAWindow) {
 TEST(Files, AFigureWindowIsTwoNumbers) {
   for (const char* window :
        {"5", "5:", ":5", "7:7", "8:7", "a:9", "1:2:3", "1:20000000000000000"}) {
-    expect_refused(single_pe({"run", "gemm", "--figure", "/dev/null", "--figure-window", window}),
-                   {std::string("--figure-window ") + window + " is no window", "as in 1000:1500"});
+    expect_refused(
+        single_pe({"run", "gemm", "--figure", "/dev/null", "--figure-window", window}),
+        {std::string("--figure-window ") + window + " is not a window", "as in 1000:1500"});
   }
   expect_refused(single_pe({"run", "gemm", "--figure-window", "5:6"}), {"add --figure FILE"});
   const Outcome late =
@@ -955,7 +957,7 @@ TEST(Usage, WordsInTheWrongPlace) {
   expect_refused(single_pe({"gqa_decode", "s_kv=64"}),
                  {"no command 'gqa_decode'", "did you mean 'run gqa_decode'?"});
   for (const char* command : {"commands", "run"}) {
-    expect_refused(single_pe({command, "x.kbp"}), {"'x.kbp' is no kernel but looks like a file",
+    expect_refused(single_pe({command, "x.kbp"}), {"'x.kbp' is not a kernel but looks like a file",
                                                    "tlc disasm x.kbp", "run --program x.kbp"});
   }
 }
@@ -963,7 +965,7 @@ TEST(Usage, WordsInTheWrongPlace) {
 TEST(Usage, IncompleteCommandLines) {
   expect_refused(single_pe({}), {"no command given", "list, show"});
   expect_refused(single_pe({"run"}), {"kernel is required", "see single_pe run --help"});
-  expect_refused(single_pe({"run", "gemm", "m"}), {"'m' is no kernel parameter", "name=value"});
+  expect_refused(single_pe({"run", "gemm", "m"}), {"'m' is not a kernel parameter", "name=value"});
   expect_refused(single_pe({"run", "gemm", "m=0"}), {"gemm: m=0 is out of range"});
   expect_refused(single_pe({"run", "gemm", "--op-log"}),
                  {"--op-log is given no value; give one, or leave the option out; see single_pe "
@@ -974,7 +976,7 @@ TEST(Usage, IncompleteCommandLines) {
                  {"--summary is given more than once; give it once"});
   expect_refused(single_pe({"run", "gqa_decode", "s_kv=064"}),
                  {"s_kv=064 is written with a leading zero; give an integer from 1"});
-  expect_refused(single_pe({"run", "gqa_decode", "s_kv=64 "}), {"s_kv='64 ' is no integer"});
+  expect_refused(single_pe({"run", "gqa_decode", "s_kv=64 "}), {"s_kv='64 ' is not an integer"});
   expect_refused(single_pe({"list", "gemm"}), {"'gemm' is one argument too many"});
   expect_refused(single_pe({"run", "gemm", "--vcd-pe", "0"}), {"add --vcd FILE"});
   expect_refused(single_pe({"run", "gemm", "--vcd", "x", "--vcd-pe", "pe1"}),
@@ -1215,10 +1217,11 @@ TEST(Failures, MistakesInAKernelNameItAndWhatItMayUse) {
   expect("fragile", "fragile: the kernel's body failed: the kernel author's own mistake");
   const std::string compared = ": the comparison with the reference failed: ";
   expect("misread", "misread" + compared + "no tensor 'xx'; there are x; did you mean 'x'?");
-  expect("misspelt",
-         "misspelt" + compared +
-             "the kernel's reference has 'oot', which is no output or observed value of "
-             "the kernel; those are out; did you mean 'out'?");
+  expect(
+      "misspelt",
+      "misspelt" + compared +
+          "the kernel's reference has 'oot', which is neither an output nor an observed value of "
+          "the kernel; those are out; did you mean 'out'?");
 }
 
 // --- hazards --------------------------------------------------------------------------------
@@ -1380,8 +1383,8 @@ TEST(Listing, LongPlansAreCutShort) {
   EXPECT_THAT(outcome.out, HasSubstr("tiles: 128 (m 1, n 128, k 1)\n"));
   EXPECT_THAT(outcome.out, HasSubstr("\n120 more tiles\n"));
   for (const std::string program : {"1", "99999999999999999999"}) {  // the second: above 2^64
-    const Outcome refused = single_pe({"commands", "dispatch", "--program", program});
-    expect_refused(refused, {"--program " + program + ": dispatch", "has one program; give 0"});
+    const Outcome refused = single_pe({"commands", "dispatch", "--program-id", program});
+    expect_refused(refused, {"--program-id " + program + ": dispatch", "has one program; give 0"});
   }
   expect_refused(single_pe({"commands", "gemm", "--plan", "2"}),
                  {"--plan 2: gemm has 2 commands; give a number from 0 to 1"});
@@ -1403,8 +1406,9 @@ TEST(Demo, ReportsAndLeavesTheFilesOfBothRuns) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   // Contract 13, 64 tiles: 365.375 + 478 * 63 + 378 and 30216.567 ns; 4.087 and 0.979.
   EXPECT_THAT(outcome.out, ContainsRegex("loop time, ns +30857\\.375 +30216\\.567\n"));
-  EXPECT_THAT(outcome.out, ContainsRegex("dispatch cycles a tile +103\\.500 +423\\.000\n"));
-  EXPECT_THAT(outcome.out, ContainsRegex("dispatch cycles a tile +4\\.087 "));
+  EXPECT_THAT(outcome.out,
+              ContainsRegex("dispatch cycles per tile in the loop +103\\.500 +423\\.000\n"));
+  EXPECT_THAT(outcome.out, ContainsRegex("dispatch cycles per tile +4\\.087 "));
   EXPECT_THAT(outcome.out, ContainsRegex("total time of the loop +0\\.979 "));
   EXPECT_THAT(outcome.out, ContainsRegex("checked +out: pass +out: pass\n"));
   EXPECT_THAT(outcome.out, HasSubstr("bit-equal: O, l, m, out\n"));

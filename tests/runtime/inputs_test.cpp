@@ -116,9 +116,10 @@ TEST(CheckedInputs, TakesTheInputsAndDroppedAxesOfSizeOne) {
 TEST(CheckedInputs, RefusesWhatDoesNotFit) {
   FileTensors file = good_file();
   file["kk"] = file["k"];
-  EXPECT_EQ(error_of(file),
-            "x.safetensors: tensor 'kk' is no input of the kernel; inputs are q, k; did you mean "
-            "'k'?");
+  EXPECT_EQ(
+      error_of(file),
+      "x.safetensors: tensor 'kk' is not an input of the kernel; inputs are q, k; did you mean "
+      "'k'?");
   EXPECT_EQ(error_of({}), "x.safetensors: missing tensors q, k; inputs are q, k");
   file = good_file();
   file.erase("k");

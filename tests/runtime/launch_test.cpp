@@ -6,7 +6,7 @@
 
 #include "kernels/catalogue.hpp"
 #include "kernels/shards.hpp"
-#include "runtime/demo.hpp"
+#include "runtime/prologue_order.hpp"
 #include "tlm_if/command/error.hpp"
 #include "tlm_if/command/program.hpp"
 
@@ -157,7 +157,7 @@ TEST(Launch, DryRunCountsCommandsAndScratch) {
 
 TEST(Launch, IssuesTheSameProgramEveryTime) {
   const Launch launch(kernel("gqa_decode"), {{"s_kv", "256"}}, single_pe());
-  command::Recorder first, second;
+  command::ProgramRecorder first, second;
   launch.issue(first);
   launch.issue(second);
   EXPECT_EQ(first.program().commands().size(), launch.commands());

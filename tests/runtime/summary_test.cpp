@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/summary.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,9 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "runtime/bound_by.hpp"
+#include "runtime/summary_table.hpp"
 
 namespace kernbench::runtime {
 namespace {
@@ -170,7 +171,8 @@ TEST(PhaseTable, IsOfAMeanPeAndOfTheLongest) {
   phase.work.hbm_bytes = 300'000;
   result.phases = {phase};
   const std::string table = phase_table(result);
-  std::istringstream line(table.substr(table.find("\nloop") + 1));
+  const std::size_t row = table.find("\nloop") + 1, end = table.find('\n', row);
+  std::istringstream line(table.substr(row, end - row));
   std::vector<std::string> words;
   for (std::string word; line >> word;) {
     if (word != "%") words.push_back(word);
@@ -179,6 +181,7 @@ TEST(PhaseTable, IsOfAMeanPeAndOfTheLongest) {
   EXPECT_THAT(words,
               testing::ElementsAre("loop", "2", "3", "2000.000", "50.0", "1500.000", "100.0", "0.0",
                                    "30.0", "0.0", "0.0", "0.0", "0.0", "0.0", "20.0"));
+  EXPECT_THAT(table.substr(end + 1), testing::StartsWith("Shares of the engines and of await "));
 }
 
 TEST(CompareResults, TellsBitsApart) {

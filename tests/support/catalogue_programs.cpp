@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "kernels/catalogue.hpp"
@@ -45,7 +46,7 @@ std::vector<NamedProgram> catalogue_programs() {
     }
     const runtime::Launch launch(kernel, settings, topology);
     for (const command::Index number : std::set<command::Index>{0, launch.programs() - 1}) {
-      command::Recorder recorder;
+      command::ProgramRecorder recorder;
       launch.issue(recorder, number);
       programs.push_back({fmt::format("{} program {}", launch.title(), number), recorder.take()});
     }
@@ -78,6 +79,22 @@ std::vector<std::vector<std::uint8_t>> sample_streams() {
         if (composite != nullptr) composite->completion.id = 0;  // the first of its stream
       }
       streams.push_back(command::encode({{copy}}));
+    }
+  }
+  return streams;
+}
+
+std::vector<std::vector<std::uint8_t>> sample_programs(std::uint32_t table_entries) {
+  constexpr std::size_t kSteps = 16;
+  std::vector<std::vector<std::uint8_t>> streams;
+  for (NamedProgram& named : catalogue_programs()) {
+    auto& steps = named.program.steps;
+    steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(std::min(kSteps, steps.size())),
+                steps.end());
+    try {
+      streams.push_back(command::encode(named.program, table_entries));
+    } catch (const InputError&) {
+      // A command with more tensors than the table has entries.
     }
   }
   return streams;

@@ -26,6 +26,11 @@ std::vector<NamedProgram> catalogue_programs();
 /// table entries that it needs and an end of program.
 std::vector<std::vector<std::uint8_t>> sample_streams();
 
+/// The first steps of those programs, each program in one stream for a handle table of
+/// `table_entries`, so few that entries give way and come back. Without programs in which a command
+/// has more tensors than that.
+std::vector<std::vector<std::uint8_t>> sample_programs(std::uint32_t table_entries);
+
 /// A program file with tensors over two programs.
 std::vector<std::uint8_t> sample_file();
 

@@ -5,12 +5,28 @@
 
 #include <algorithm>
 
+#include "tlm_if/command/check.hpp"
+#include "tlm_if/command/encoder.hpp"
 #include "tlm_if/command/error.hpp"
 
 namespace kernbench::test {
 namespace {
 
 using command::Decoder;
+
+/// Where gemms and epilogue ops stand in a composite is for check() to refuse, and for the encoder.
+bool is_misplaced(const command::ProgramStep& step) {
+  const auto* command = std::get_if<command::Command>(&step);
+  if (command == nullptr) return false;
+  try {
+    check_form(*command);
+  } catch (const InputError& error) {
+    const std::string_view what = error.what();
+    return what.find("are gemms; at most one") != std::string_view::npos ||
+           what.find("needs a gemm before it") != std::string_view::npos;
+  }
+  return false;
+}
 
 /// A record alone, with the table entries of a decoder that has none yet.
 Bytes encoded(const command::ProgramStep& step, std::uint32_t table_entries) {
@@ -37,11 +53,7 @@ std::string problem_of_form(const command::ProgramStep& step, const Bytes& recor
   try {
     bytes = encoded(step, table_entries);
   } catch (const InputError& error) {
-    const std::string what = error.what();
-    // Form and position of ops are for check() to refuse.
-    const bool allowed = what.find("are gemms; at most one") != std::string::npos ||
-                         what.find("needs a gemm before it") != std::string::npos;
-    return allowed ? "" : "a decoded step does not encode: " + what;
+    return fmt::format("a decoded step does not encode: {}", error.what());
   }
   if (bytes.size() < record.size()) return "a decoded step encodes to fewer bytes";
   Decoder decoder(table_entries);
@@ -60,11 +72,23 @@ std::string problem_of_form(const command::ProgramStep& step, const Bytes& recor
   return encoded(*decoded, table_entries) == bytes ? "" : "a step has two binary forms";
 }
 
+/// What is wrong with the binary form of a whole program, whose steps use the handle table after
+/// each other.
+std::string problem_of_program(const command::Program& program, std::uint32_t table_entries) {
+  try {
+    const Bytes bytes = encode(program, table_entries);
+    return command::decode(bytes, "again", table_entries) == program ? "" : "a program has changed";
+  } catch (const InputError& error) {
+    return fmt::format("a decoded program does not encode: {}", error.what());
+  }
+}
+
 }  // namespace
 
 std::string decode_all(const Bytes& bytes, Decoder& decoder, const command::Limits& limits,
                        bool encode, DecodeTally& tally) {
   decoder.reset();
+  command::Program program;
   for (std::size_t offset = 0; bytes.size() - offset >= command::kFramingBytes;) {
     const std::size_t stated =
         std::max(Decoder::record_size(&bytes[offset]), command::kFramingBytes);
@@ -80,13 +104,17 @@ std::string decode_all(const Bytes& bytes, Decoder& decoder, const command::Limi
       if (error->offset > size) {
         return fmt::format("offset {} of {} bytes: {}", error->offset, size, error->reason);
       }
-      return {};
+      break;
     }
     if (const auto* step = std::get_if<command::ProgramStep>(&result)) {
       ++tally.commands;
-      if (encode) {
+      if (encode && is_misplaced(*step)) {
+        program.steps.emplace_back(
+            command::Command(command::PeCpuOverheadCmd{}));  // takes a number as well
+      } else if (encode) {
         std::string problem = problem_of_form(*step, record, decoder.table_entries());
         if (!problem.empty()) return problem;
+        program.steps.push_back(*step);
       }
       try {
         command::check_step(*step, limits);
@@ -95,9 +123,14 @@ std::string decode_all(const Bytes& bytes, Decoder& decoder, const command::Limi
         if (std::string_view(error.what()).empty()) return "check refuses without a reason";
       }
     }
+    if (std::holds_alternative<command::EndOfProgram>(result)) {
+      std::string problem = problem_of_program(program, decoder.table_entries());
+      if (!problem.empty()) return problem;
+      program = {};
+    }
     offset += size;
   }
-  return {};
+  return problem_of_program(program, decoder.table_entries());
 }
 
 }  // namespace kernbench::test

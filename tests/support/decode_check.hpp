@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tlm_if/command/encoding.hpp"
+#include "tlm_if/command/decoder.hpp"
 #include "tlm_if/command/limits.hpp"
 
 namespace kernbench::test {
@@ -21,7 +21,8 @@ struct DecodeTally {
 
 /// Decodes the records in `bytes` up to the first that is refused, and checks what they stand for.
 /// Each refusal must have a reason and a place inside its record; with `encode`, each step must
-/// have one binary form, of the size that it came in. Returns what is broken, empty: nothing.
+/// have one binary form, of the size that it came in, and all of a program together must encode
+/// with a handle table of that size. Returns what is broken, empty: nothing.
 std::string decode_all(const Bytes& bytes, command::Decoder& decoder, const command::Limits& limits,
                        bool encode, DecodeTally& tally);
 

@@ -122,7 +122,7 @@ IpcqResult run_pes(const arch::TopologyConfig& topology, const std::vector<Kerne
   }
 
   EvenNetwork network("network", count, options.latency_ps, options.reversed);
-  arch::PeConfig config = topology.pe;
+  arch::PeConfig config = topology.pe_config();
   config.pes = static_cast<std::uint32_t>(count);
   std::vector<std::unique_ptr<EmbeddedHbm>> memories(count);
   std::vector<std::unique_ptr<BaseProtocolMonitor>> monitors(count);

@@ -55,7 +55,7 @@ struct IpcqResult {
 /// an exception through libsystemc and its coroutines is nothing that ASan can follow.
 std::string first_report(const std::function<void()>& simulate);
 
-/// A kernel a PE, of which `topology.pe.pes` is ignored. Once a process.
+/// A kernel a PE, whatever number of PEs `topology` gives. Once a process.
 IpcqResult run_pes(const arch::TopologyConfig& topology, const std::vector<KernelBody>& kernels,
                    const IpcqOptions& options = {});
 

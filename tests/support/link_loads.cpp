@@ -10,6 +10,7 @@
 #include "model/arch/bursts.hpp"
 #include "model/arch/network.hpp"
 #include "model/arch/plan.hpp"
+#include "tests/support/network_way.hpp"
 #include "tlm_if/command/program.hpp"
 
 namespace kernbench::test {
@@ -22,7 +23,7 @@ class DmaSlices {
       : config_(topology.pe.gemm) {
     command::Index program = 0;
     for (const std::uint32_t pe : launch.pes()) {
-      command::Recorder recorder;
+      command::ProgramRecorder recorder;
       launch.issue(recorder, program++);
       commands_[pe] = recorder.program().commands();
     }
@@ -83,7 +84,7 @@ class Loads {
           Network::ring(topology.d2d, topology.cubes_per_sip, "c", true));
     }
     if (topology.sips > 1) {
-      add("sip_ring.", Network::ring(topology.sip_link, topology.sips, "s", false));
+      add("sip_link.", Network::ring(topology.sip_link, topology.sips, "s", false));
     }
   }
 
@@ -150,7 +151,7 @@ class Loads {
   }
 
   static void carry(Carried& carried, std::uint32_t from, std::uint32_t to, std::uint64_t bytes) {
-    for (const std::uint32_t index : carried.network.path(from, to)) {
+    for (const std::uint32_t index : path(carried.network, from, to)) {
       LinkStatistics& link = carried.links[index];
       ++link.packets;
       link.bytes_in += bytes;

@@ -13,7 +13,7 @@ namespace kernbench::test {
 
 /// What each link of a machine must have carried when everything in the op log has arrived, in the
 /// order of Machine::links(). Each `send` row is a packet of its bytes over every link of its way:
-/// NoC, d2d, sip_ring, d2d, NoC. With an interleaved HBM each burst of a DMA row goes to its
+/// NoC, d2d, sip_link, d2d, NoC. With an interleaved HBM each burst of a DMA row goes to its
 /// channel and back: a flit as the request of a read and the response to a write, else the data.
 /// Credits occupy nothing.
 ///

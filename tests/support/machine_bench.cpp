@@ -13,6 +13,7 @@
 
 #include "model/arch/topology_file.hpp"
 #include "model/record/op_log.hpp"
+#include "runtime/summary_json.hpp"
 #include "tests/support/link_loads.hpp"
 #include "tests/support/temporary_folder.hpp"
 

@@ -133,7 +133,7 @@ BenchResult run_kernel(const arch::TopologyConfig& topology, const KernelBody& k
   const auto make_memory = [&] {
     if (options.memory) {
       scripted = std::make_unique<ScriptedMemory>(
-          "hbm", command::ByteRange{0, topology.pe.hbm_bytes}, options.memory);
+          "hbm", command::ByteRange{0, topology.pe_config().hbm_bytes}, options.memory);
     } else {
       hbm = std::make_unique<EmbeddedHbm>("hbm", topology.hbm, 1, options.data);
     }
@@ -141,7 +141,7 @@ BenchResult run_kernel(const arch::TopologyConfig& topology, const KernelBody& k
   const TestHooks hooks{options.extra_delay, options.poison ? kNanByte : std::uint8_t{0}};
   if (options.creation_order.empty()) {
     make_memory();
-    pe = std::make_unique<Pe>("pe0", topology.pe, 0);
+    pe = std::make_unique<Pe>("pe0", topology.pe_config(), 0);
     pe->set_data_mode(options.data);
     pe->set_recorder(&recorder);
     pe->set_hazard_checker(&hazards);
@@ -152,7 +152,7 @@ BenchResult run_kernel(const arch::TopologyConfig& topology, const KernelBody& k
     const auto& order = options.creation_order;
     const bool memory_first = order.front() == 0;
     if (memory_first) make_memory();
-    loose = std::make_unique<LoosePe>("pe0", topology.pe, order);
+    loose = std::make_unique<LoosePe>("pe0", topology.pe_config(), order);
     if (!memory_first) make_memory();
     loose->context.data = options.data;
     loose->context.recorder = &recorder;

@@ -360,7 +360,7 @@ Compiled compile_program(const kernels::Instance& instance, const tl::Target& ta
   result.tile_m = target.tile_m;
   result.tile_k = target.tile_k;
   result.tile_n = target.tile_n;
-  command::Recorder recorder;
+  command::ProgramRecorder recorder;
   tl::Context tl(target, recorder, instance.recipes ? *instance.recipes : tl::builtin_recipes());
   std::vector<tl::Tensor> bound;
   command::Address addr = 0;

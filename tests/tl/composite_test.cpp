@@ -279,7 +279,7 @@ TEST_F(CompositeTest, MathChain) {
 /// The same calls in fresh contexts give the same handles, so that commands compare whole.
 template <class Spell>
 Command spelled(Spell spell) {
-  command::Recorder sink;
+  command::ProgramRecorder sink;
   Context tl(Target{}, sink);
   const DecodeStep d(tl);
   const Tensor h = tl.empty({128}, f16).named("h");

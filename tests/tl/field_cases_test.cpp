@@ -80,7 +80,7 @@ TEST_F(MessageTest, DimensionsBelowOne) {
 }
 
 TEST_F(MessageTest, TensorOfAnotherContext) {
-  command::Recorder other_sink;
+  command::ProgramRecorder other_sink;
   Context other(Target{}, other_sink);
   // A handle of the same id and place as one of ours.
   const Tensor foreign = other.empty({8, 4}, f16).named("foreign");
@@ -121,7 +121,7 @@ Target with_scratch(std::uint64_t bytes) {
 
 // A bump allocator has no holes: the largest hole is all that is free.
 TEST(OutOfScratch, OneByteOverIsRefusedAndAnExactFitIsNot) {
-  command::Recorder sink;
+  command::ProgramRecorder sink;
   Context small(with_scratch(127), sink);
   EXPECT_THAT(message_of([&] { small.empty({64}, f16); }),
               AllOf(HasSubstr("needs 128 bytes"), HasSubstr("127 of 127 are free"),
@@ -147,7 +147,7 @@ TEST(OutOfScratch, OneByteOverIsRefusedAndAnExactFitIsNot) {
 }
 
 TEST(OutOfScratch, TenThousandPairsLeakNothing) {
-  command::Recorder sink;
+  command::ProgramRecorder sink;
   Context tl(with_scratch(8192), sink);
   const Tensor kept = tl.empty({16}, f32).named("kept");  // 64 bytes
   std::uint64_t peak = 0;
@@ -165,7 +165,7 @@ TEST(OutOfScratch, TenThousandPairsLeakNothing) {
 
 // A recipe's block and the output of a refused call are given back as well.
 TEST(OutOfScratch, RecipesAndRefusedCallsLeakNothing) {
-  command::Recorder sink;
+  command::ProgramRecorder sink;
   Context tl(Target{}, sink);
   const DecodeStep d(tl);
   std::uint64_t peak = 0;
@@ -179,12 +179,12 @@ TEST(OutOfScratch, RecipesAndRefusedCallsLeakNothing) {
 
 // Each slot alone would fit; nothing of a ring that does not is left behind.
 TEST(OutOfScratch, ARingThatDoesNotFitSaysHowManySlotsItHas) {
-  command::Recorder sink;
+  command::ProgramRecorder sink;
   Context tl(with_scratch(4096), sink);
   const std::string line = message_of([&] { tl.ring<3>({1024}, f16); });
   EXPECT_THAT(line,
               AllOf(HasSubstr("slot 2 of ring<3>: "), HasSubstr("needs 2048 bytes, 0 of 4096"),
-                    HasSubstr("this line has allocated 2 times before")));
+                    HasSubstr("this line has allocated 2 tensors before")));
   EXPECT_EQ(line.find('\n'), std::string::npos);
   tl.ring<2>({1024}, f16);
   EXPECT_EQ(tl.scratch_peak_bytes(), 4096U);

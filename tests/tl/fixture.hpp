@@ -61,7 +61,7 @@ struct ContextTest : testing::Test {
     return message;
   }
 
-  command::Recorder sink;
+  command::ProgramRecorder sink;
   Context tl{Target{}, sink};
 };
 

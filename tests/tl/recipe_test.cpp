@@ -28,7 +28,7 @@ struct GivenTable : testing::Test {
     table.add(row_max_scale());
   }
   RecipeTable table;
-  command::Recorder sink;
+  command::ProgramRecorder sink;
   Context tl{Target{}, sink, table};
   Tensor x = tl.empty({8, 64}, f16).named("x");
   Tensor gamma = tl.empty({64}, f16).named("gamma");
@@ -55,7 +55,7 @@ TEST_F(GivenTable, PhasesAreNotMixedUp) {
 
 // Contract 4: all f16 2 * (4G + G * TILE) = 1088 bytes, f32 statistics 1152, at G = 8, TILE = 64.
 TEST(SoftmaxMerge, ScratchBytes) {
-  command::Recorder sink;
+  command::ProgramRecorder sink;
   Context tl(Target{}, sink);
   const auto bytes = [&](DType stats) {
     const DecodeStep d(tl, stats);
@@ -83,9 +83,9 @@ TEST(RecipeTable, RefusesWhatIsNotSound) {
               HasSubstr("bias is an epilogue op only; give its step scope output_tile"));
   EXPECT_THAT(refusal_of([](Recipe& r) { r.engine_seq.clear(); }),
               HasSubstr("engine_seq is empty"));
-  EXPECT_THAT(
-      refusal_of([](Recipe& r) { r.engine_seq[0].output = "sg"; }),
-      testing::EndsWith("'sg' is no operand and no slot; there are x, gamma, sq, ss, ms, r, xn"));
+  EXPECT_THAT(refusal_of([](Recipe& r) { r.engine_seq[0].output = "sg"; }),
+              testing::EndsWith(
+                  "'sg' is neither an operand nor a slot; there are x, gamma, sq, ss, ms, r, xn"));
   EXPECT_THAT(refusal_of([](Recipe& r) { r.engine_seq[0].output = "gama"; }),
               testing::EndsWith("; did you mean 'gamma'?"));
   EXPECT_THAT(refusal_of([](Recipe& r) {

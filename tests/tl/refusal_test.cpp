@@ -103,7 +103,7 @@ TEST_F(RefusalTest, HbmOperandOfAMathComposite) {
 TEST(MathHeadFromHbm, IsAllowedByTheFlag) {
   Target target;
   target.math_head_from_hbm = true;
-  command::Recorder sink;
+  command::ProgramRecorder sink;
   Context tl(target, sink);
   const Tensor H = tl.ref(0, {8, 64}, f16, "H");
   const Tensor y = tl.composite(tl::math("square", {{"src", H}}));
@@ -151,9 +151,9 @@ TEST_F(RefusalTest, ShapesOfMathOps) {
   EXPECT_THAT(refusal([&] { tl.relu(A, C); }), HasSubstr("out C (8, 32) f32 tcm does not fit"));
   EXPECT_THAT(refusal([&] { tl.mul_bcast(A, v4); }),
               HasSubstr("mul_bcast: src_b v4 (4,) f32 tcm does not fit src_a A (8, 64) f16 tcm: it "
-                        "needs one entry a row, dimension 0 of A is 8"));
+                        "needs one entry per row, dimension 0 of A is 8"));
   EXPECT_THAT(refusal([&] { tl.add_cols(A, v4); }),
-              HasSubstr("one entry a column, dimension 1 of A is 64"));
+              HasSubstr("one entry per column, dimension 1 of A is 64"));
   EXPECT_THAT(refusal([&] { tl.rmax(A, v4); }),
               HasSubstr("rmax: out v4 (4,) f32 tcm does not fit src A (8, 64) f16 tcm"));
   EXPECT_THAT(refusal([&] { tl.exp_diff(v4, v4.first({3})); }),
@@ -298,7 +298,7 @@ TEST_F(RefusalTest, RecipeScratchIsStaleAfterTheCall) {
 }
 
 TEST_F(RefusalTest, ForeignAndHandMadeHandles) {
-  command::Recorder other_sink;
+  command::ProgramRecorder other_sink;
   Context other(Target{}, other_sink);
   const Tensor foreign = other.empty({8, 64}, f16).named("foreign");
   EXPECT_THAT(refusal([&] { tl.relu(foreign); }),
@@ -320,7 +320,7 @@ TEST_F(RefusalTest, ZeroAndNegativeDimensions) {
 TEST_F(RefusalTest, HbmAddressesOutsideTheMemory) {
   Target target;
   target.hbm_bytes = 4096;
-  command::Recorder small_sink;
+  command::ProgramRecorder small_sink;
   Context small(target, small_sink);
   small.ref(4096 - 128, {8, 8}, f16);  // ends at the last byte
   EXPECT_THAT(message_of([&] {
@@ -356,7 +356,7 @@ TEST_F(RefusalTest, MessagesThatCannotBe) {
   Target target;
   target.num_programs = {2, 1, 1};
   target.pes = {0, 1};
-  command::Recorder two_sink;
+  command::ProgramRecorder two_sink;
   Context two(target, two_sink);
   const Tensor x = two.empty({8, 64}, f16).named("x"), h = two.ref(0, {8, 64}, f16, "h");
   EXPECT_EQ(message_of([&] { two.send(2, x); }),

@@ -49,7 +49,7 @@ TEST_F(ScratchTest, ImplicitResultsBelongToTheOpenScope) {
 TEST(Scratch, ExhaustedNamesAllThatIsNeededToFixIt) {
   Target target;
   target.scratch_bytes = 1024;
-  command::Recorder sink;
+  command::ProgramRecorder sink;
   Context tl(target, sink);
   tl.empty({128}, f16).named("K");                               // 256 bytes
   const auto allocate = [&] { return tl.empty({64, 2}, f16); };  // 256 bytes, one line
@@ -61,7 +61,7 @@ TEST(Scratch, ExhaustedNamesAllThatIsNeededToFixIt) {
   EXPECT_THAT(line, HasSubstr("at scratch_test.cpp:"));
   EXPECT_THAT(line,
               HasSubstr("live: K 256, tcm#3 256, " + last.handle().label() + " 256, tcm#5 256"));
-  EXPECT_THAT(line, HasSubstr("this line has allocated 3 times before"));
+  EXPECT_THAT(line, HasSubstr("this line has allocated 3 tensors before"));
   EXPECT_EQ(line.find("/tests/"), std::string::npos) << "no path of the build machine";
   try {
     allocate();
@@ -75,7 +75,7 @@ TEST(Scratch, ExhaustedNamesAllThatIsNeededToFixIt) {
 TEST(Scratch, LongListsOfLiveTensorsAreCut) {
   Target target;
   target.scratch_bytes = 640;
-  command::Recorder sink;
+  command::ProgramRecorder sink;
   Context tl(target, sink);
   tl.ring<10>({32}, f16);
   EXPECT_THAT(message_of([&] { tl.zeros({4}, f32); }), HasSubstr("tcm#8 64 and 2 more"));
@@ -85,7 +85,7 @@ TEST(Scratch, LongListsOfLiveTensorsAreCut) {
 TEST(Scratch, RecipeBlockThatDoesNotFitIsRefused) {
   Target target;
   target.scratch_bytes = 7424 + 1151;  // the operands end at 1024 + 64 + 64 + 4096 = 5248
-  command::Recorder sink;
+  command::ProgramRecorder sink;
   Context tl(target, sink);
   const DecodeStep d(tl);
   tl.empty({1088}, f16);  // to 7424
@@ -100,7 +100,7 @@ TEST(Scratch, RecipeBlockThatDoesNotFitIsRefused) {
 TEST(Scratch, MustFitTheTcm) {
   Target target;
   target.scratch_bytes = target.tcm_bytes + 1;
-  command::Recorder sink;
+  command::ProgramRecorder sink;
   EXPECT_THAT(message_of([&] { Context tl(target, sink); }), HasSubstr("does not fit the TCM"));
 }
 
@@ -119,7 +119,7 @@ struct Decode {
 
 // q 2048, m 64, l 64, O 4096, S 2 * 1024 = 8320; then div_bcast's out 2048 tops the block of 1152.
 TEST(ScratchPeak, Opt2Takes10368Bytes) {
-  command::Recorder sink;
+  command::ProgramRecorder sink;
   Context tl(Target{}, sink);
   const Decode d(tl);
   for (Index j = 0; j < 4; ++j) {
@@ -137,7 +137,7 @@ TEST(ScratchPeak, Opt2Takes10368Bytes) {
 
 // As opt2, and P 2 * 1024, m_loc, m_new, corr, l_loc 4 * 64 before the out of div_bcast.
 TEST(ScratchPeak, Opt3Takes12672Bytes) {
-  command::Recorder sink;
+  command::ProgramRecorder sink;
   Context tl(Target{}, sink);
   const Decode d(tl);
   const auto P = tl.ring<2>({8, 64}, f16);

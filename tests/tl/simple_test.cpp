@@ -298,7 +298,7 @@ TEST(ProgramId, ComesFromTheTarget) {
   Target target;
   target.program_id = {3, 0, 1};
   target.num_programs = {4, 1, 2};
-  command::Recorder sink;
+  command::ProgramRecorder sink;
   Context tl(target, sink);
   EXPECT_EQ(tl.program_id(0), 3);
   EXPECT_EQ(tl.num_programs(2), 2);
@@ -307,7 +307,7 @@ TEST(ProgramId, ComesFromTheTarget) {
 
 // R1.5: nothing is shared; the same calls give the same commands.
 TEST(TwoContexts, AreIndependentAndAlike) {
-  command::Recorder sink_x, sink_y;
+  command::ProgramRecorder sink_x, sink_y;
   Context x(Target{}, sink_x), y(Target{}, sink_y);
   const auto step = [](Context& tl) { return tl.add(tl.zeros({8}, f32), tl.full({8}, 1, f32)); };
   const Tensor from_x = step(x);

@@ -74,7 +74,7 @@ TEST(Compile, EveryKernelComesBackFromItsFile) {
     EXPECT_EQ(read.launch().pes(), live.launch().pes());
     for (const std::uint32_t pe : live.launch().pes()) EXPECT_EQ(read.inputs(pe), live.inputs(pe));
     for (command::Index program = 0; program < live.programs(); ++program) {
-      command::Recorder issued, replayed;
+      command::ProgramRecorder issued, replayed;
       live.issue(issued, program);
       read.issue(replayed, program);
       EXPECT_TRUE(issued.program() == replayed.program()) << "program " << program;
@@ -261,7 +261,7 @@ TEST(FileLaunch, CountsItsRegions) {
   file.streams.push_back(file.streams[0]);
   file.streams[1].pe = 1;
   const auto regions = [](int first, int count) {
-    command::Recorder recorder;
+    command::ProgramRecorder recorder;
     for (int i = 0; i < 2 * count; ++i) {  // each twice
       const std::string name = "r" + std::to_string(first + i % count);
       recorder.begin_region(name);

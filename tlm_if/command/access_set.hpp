@@ -7,24 +7,25 @@
 
 namespace kernbench::command {
 
-/// The bytes a command reads and writes, as hulls of its handles (R3.3). Sorted, overlapping and
-/// touching ranges merged: the union is what counts, and a recipe's scratch slots become one range.
+/// The bytes that a command reads and writes, as hulls of its handles (R3.3). Ranges are sorted,
+/// and overlapping or adjacent ranges are merged: only the union matters, and a recipe's scratch
+/// slots become one range.
 struct AccessSet {
   std::vector<ByteRange> reads;
   std::vector<ByteRange> writes;
 
-  /// One of the two writes bytes that the other reads or writes.
+  /// True if one of the two writes bytes that the other reads or writes.
   bool conflicts_with(const AccessSet& other) const;
   bool writes_any_of(const std::vector<ByteRange>& ranges) const;
 };
 
-/// Reads = operands that are memory (not an accumulator, R4.6); writes = outs and rw_handles
+/// Reads are the operands in memory (not the accumulator, R4.6); writes are outs and rw_handles
 /// (R7.1).
 AccessSet access_set(const Command& command);
-/// The same, into an existing object whose memory is reused.
+/// The same into an existing object, whose memory is reused.
 void access_set(const Command& command, AccessSet& result);
 
-// Call `visit` with every handle that a command writes; a tensor may come twice.
+// These call `visit` with every handle that a command writes; a tensor may be visited twice.
 template <class Visit>
 void for_each_write(const OpSpec& op, Visit&& visit) {
   if (op.has_out) visit(op.out);

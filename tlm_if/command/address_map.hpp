@@ -7,7 +7,7 @@ namespace kernbench::command {
 
 using Address = std::uint64_t;
 
-/// TCM addresses start here, above every HBM address (R3.4): one number names one byte.
+/// TCM addresses start here, above every HBM address (R3.4), so an address identifies one byte.
 inline constexpr Address kTcmBase = Address{1} << 40;
 inline constexpr std::uint64_t kHbmTensorAlignment = 4096;
 inline constexpr std::uint64_t kTcmTensorAlignment = 64;

@@ -18,8 +18,8 @@ class CommandSink {
   virtual void wait(const std::vector<ByteRange>& ranges) = 0;
   virtual void begin_region(std::string_view name) = 0;
   virtual void end_region(std::string_view name) = 0;
-  /// The value that `handle` has once every command issued so far is done is a named result of the
-  /// kernel. Takes no time and no command: a window for the host side, not a part of the PE.
+  /// Makes the value of `handle`, after every command issued so far is done, a named result of the
+  /// kernel. It takes no time and no command: it is an aid for the host side, not a part of the PE.
   virtual void observe(std::string_view name, const TensorHandle& handle) = 0;
 };
 

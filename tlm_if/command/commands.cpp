@@ -4,22 +4,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tlm_if/command/encoding.hpp"
+
 namespace kernbench::command {
 namespace {
 
-template <class... Visitors>
-struct Overloaded : Visitors... {
-  using Visitors::operator()...;
-};
-template <class... Visitors>
-Overloaded(Visitors...) -> Overloaded<Visitors...>;
-
-constexpr std::uint64_t kFramingBytes = 4;
-constexpr std::uint64_t kHandleBytes = 8;
-constexpr std::uint64_t kScalarBytes = 4;
-
 std::uint64_t simple_bytes(std::uint64_t handles, std::uint64_t scalars) {
-  return kFramingBytes + 1 + kHandleBytes * handles + kScalarBytes * scalars;
+  return kFramingBytes + 1 + kReferenceBytes * handles + kScalarBytes * scalars;
 }
 std::uint64_t simple_bytes(const OpSpec& op) {
   return simple_bytes(op.operands.size() + (op.has_out ? 1 : 0), op.extras.size());
@@ -39,7 +30,7 @@ Spread spread_of(const OpSpec& op, OperandName name, const Shape& shape) {
     case OpShape::reduce_row:
       return Spread::one_a_row;  // out
     case OpShape::row_vector:
-      // out, and exp_diff of two alike, have the shape of the first operand.
+      // out, and exp_diff of two equal shapes, have the shape of the first operand.
       return shape == op.operands[0].handle.shape ? Spread::matrix : Spread::one_a_row;
     case OpShape::col_vector:
       return name == OperandName::out ? Spread::matrix : Spread::one_a_column;
@@ -90,7 +81,7 @@ const Extra* OpSpec::extra(ExtraName name) const {
 }
 
 std::uint64_t OpSpec::logical_bytes() const {
-  return 1 + 1 + 1 + kHandleBytes * operands.size() + (has_out ? kHandleBytes : 0) + 1 +
+  return 1 + 1 + 1 + kReferenceBytes * operands.size() + (has_out ? kReferenceBytes : 0) + 1 +
          kScalarBytes * extras.size();
 }
 
@@ -123,7 +114,7 @@ bool operator==(const IpcqRecvCmd& x, const IpcqRecvCmd& y) {
 std::uint64_t logical_bytes(const Command& command) {
   return std::visit(Overloaded{[](const CompositeCmd& c) {
                                  std::uint64_t bytes =
-                                     kFramingBytes + 1 + 1 + kHandleBytes * c.rw_handles.size();
+                                     kFramingBytes + 1 + 1 + kReferenceBytes * c.rw_handles.size();
                                  for (const OpSpec& op : c.ops) bytes += op.logical_bytes();
                                  return bytes;
                                },

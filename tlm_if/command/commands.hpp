@@ -12,6 +12,15 @@
 
 namespace kernbench::command {
 
+/// A visitor made of several lambdas for std::visit. If no lambda takes a new alternative, it does
+/// not compile.
+template <class... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+template <class... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;
+
 /// How often an op runs; its position relative to the gemm says when (contract 5).
 enum class Scope : std::uint8_t { kernel, k_tile, output_tile };
 std::string_view to_string(Scope scope);
@@ -53,20 +62,21 @@ struct OpSpec {
   const TensorHandle* operand(OperandName name) const;
   const Extra* extra(ExtraName name) const;
   std::uint64_t logical_bytes() const;
-  /// True for a k_tile or output_tile op, whose `src` and `out` name the f32 accumulator (R4.6).
+  /// True for a k_tile or output_tile op, whose `src` and `out` refer to the f32 accumulator
+  /// (R4.6).
   bool on_accumulator() const { return scope != Scope::kernel; }
 };
 bool operator==(const OpSpec& x, const OpSpec& y);
 
-/// A tensor of the op lies in HBM.
+/// True if a tensor of the op is in HBM.
 bool touches_hbm(const OpSpec& op);
 
-/// How a tensor of a kernel-scope op lies to the rows and columns of its first operand.
+/// How a tensor of a kernel-scope op relates to the rows and columns of its first operand.
 enum class Spread : std::uint8_t { matrix, one_a_row, one_a_column };
-/// Of operand or output `name`, whose shape fits the op.
+/// The spread of operand or output `name`, whose shape must fit the op.
 Spread spread_of(const OpSpec& op, OperandName name, const Shape& shape);
 
-/// Tells one composite of a kernel from another; the producer counts its commands.
+/// Identifies a composite of a kernel by its command number, which the producer counts.
 struct CompletionHandle {
   std::uint64_t id = 0;
   friend bool operator==(CompletionHandle x, CompletionHandle y) { return x.id == y.id; }
@@ -95,22 +105,24 @@ struct MathCmd {
 struct GemmCmd {
   OpSpec op;
 };
-/// What an IPCQ command carries beside its handle: one 4-byte scalar, peer in the low 24 bits.
+/// What an IPCQ command has besides its handle: one 4-byte scalar, with the peer in the low 24
+/// bits.
 struct IpcqChannel {
   std::uint32_t peer = 0;     ///< the other PE, by its number in the design
-  std::uint32_t channel = 0;  ///< of the queues between the two
+  std::uint32_t channel = 0;  ///< number of the queue between the two
   friend bool operator==(IpcqChannel x, IpcqChannel y) {
     return x.peer == y.peer && x.channel == y.channel;
   }
 };
 inline constexpr std::uint32_t kMaxIpcqPeers = 1u << 24;
 inline constexpr std::uint32_t kMaxIpcqChannels = 1u << 8;
-/// TCM -> the queue to another PE. Done when the last slot is in the queue: `src` may be reused.
+/// TCM -> the queue to another PE. Done when the last slot has been sent; `src` may then be reused.
 struct IpcqSendCmd {
   TensorHandle src;
   IpcqChannel to;
 };
-/// The queue from another PE -> TCM; takes the next message of that channel, of the same bytes.
+/// The queue from another PE -> TCM: the next message of that channel, which must have the same
+/// number of bytes.
 struct IpcqRecvCmd {
   TensorHandle dst;
   IpcqChannel from;
@@ -132,14 +144,14 @@ bool operator==(const PeCpuOverheadCmd& x, const PeCpuOverheadCmd& y);
 bool operator==(const IpcqSendCmd& x, const IpcqSendCmd& y);
 bool operator==(const IpcqRecvCmd& x, const IpcqRecvCmd& y);
 
-/// The HW-logical size that dispatch pays for: the structural byte rule of contract 3.
+/// The logical size in hardware by the byte rule of contract 3, which determines the dispatch cost.
 /// 0 for PeCpuOverheadCmd.
 std::uint64_t logical_bytes(const Command& command);
 
 /// `composite`, `load`, `store`, `dot`, `send`, `recv`, `cpu_overhead`, or the op of a MathCmd.
 std::string_view label(const Command& command);
 
-/// A view of the ops of a command: those of a composite, or the one of a MathCmd or GemmCmd.
+/// A view of the ops of a command: those of a composite, or the single op of a MathCmd or GemmCmd.
 struct Ops {
   const OpSpec* first = nullptr;
   std::size_t count = 0;

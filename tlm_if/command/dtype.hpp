@@ -15,7 +15,7 @@ struct DTypeInfo {
   int bits;
 };
 
-/// In bits, so that an 8-bit or narrower type is one more entry (R3.1).
+/// Sizes are in bits, so that an 8-bit or narrower type is just one more entry (R3.1).
 inline constexpr std::array<DTypeInfo, 3> kDTypes{{
     {DType::f16, "f16", 16},
     {DType::bf16, "bf16", 16},

@@ -6,8 +6,8 @@
 
 namespace kernbench {
 
-/// Bad input, refused before anything runs. `what()` is one complete line, which names the thing,
-/// the value, what is allowed and what to do; `detail()` holds further lines, or is empty.
+/// Bad input, refused before anything runs. `what()` is one complete line that names the thing, the
+/// value, what is allowed and what to do. `detail()` has further lines, or is empty.
 class InputError : public std::runtime_error {
  public:
   explicit InputError(const std::string& line, std::string detail = {})

@@ -11,8 +11,8 @@
 
 namespace kernbench {
 
-/// A sequence of at most N plain values that lives inside its owner: commands and stages hold their
-/// operands without an allocation, and a copy moves only what is there.
+/// A sequence of at most N plain values, stored inside its owner. So commands and stages hold their
+/// operands without an allocation, and a copy moves only the values that exist.
 template <class T, std::size_t N>
 class InlineVector {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
@@ -32,7 +32,7 @@ class InlineVector {
     assert(size_ < N);
     std::memcpy(static_cast<void*>(data() + size_++), &value, sizeof(T));
   }
-  /// Appends a value made in place of the given members.
+  /// Appends a value that is made in place from the given members.
   template <class... Members>
   T& emplace_back(Members&&... members) {
     assert(size_ < N);

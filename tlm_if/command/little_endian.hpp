@@ -52,8 +52,16 @@ class LittleEndianWriter {
   template <class T>
   void put(T value) {
     static_assert(std::is_unsigned_v<T>);
+    bytes_.resize(bytes_.size() + sizeof(T));
+    set(bytes_.size() - sizeof(T), value);
+  }
+  /// Overwrites the bytes at `offset`.
+  template <class T>
+  void set(std::size_t offset, T value) {
+    static_assert(std::is_unsigned_v<T>);
+    assert(offset + sizeof(T) <= bytes_.size());
     for (std::size_t i = 0; i < sizeof(T); ++i) {
-      bytes_.push_back(static_cast<std::uint8_t>(std::uint64_t{value} >> 8 * i));
+      bytes_[offset + i] = static_cast<std::uint8_t>(std::uint64_t{value} >> 8 * i);
     }
   }
   void text(std::string_view text) { bytes_.insert(bytes_.end(), text.begin(), text.end()); }

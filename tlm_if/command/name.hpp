@@ -8,10 +8,12 @@
 
 namespace kernbench::command {
 
-/// A tensor's name, for messages: at most 23 characters, longer ones end in `~`. Lies inside its
-/// handle, so that commands are plain bytes to copy.
+/// A tensor's name, for messages: at most 23 characters; a longer name is cut and ends in `~`. It
+/// is stored inside its handle, so that commands are copied as plain bytes.
 class Name {
  public:
+  static constexpr std::size_t kMaxSize = 23;
+
   Name() = default;
   Name(std::string_view text) {  // NOLINT: `handle.name = "S"`
     const std::size_t size = std::min(text.size(), kMaxSize);
@@ -28,7 +30,6 @@ class Name {
   friend bool operator==(const Name& x, const Name& y) { return x.text_ == y.text_; }
 
  private:
-  static constexpr std::size_t kMaxSize = 23;
   std::array<char, kMaxSize + 1> text_{};
 };
 

@@ -7,7 +7,7 @@ namespace {
 using K = OpKind;
 using Names = ConstantList<OperandName, 3>;
 using TileNames = ConstantList<OperandName, 2>;
-// Shorthands under the enumerators' own names. NOLINTBEGIN(readability-identifier-naming)
+// Shorthands with the enumerators' own names. NOLINTBEGIN(readability-identifier-naming)
 constexpr auto a = OperandName::a;
 constexpr auto b = OperandName::b;
 constexpr auto src = OperandName::src;
@@ -36,7 +36,7 @@ constexpr OpInfo binary_with_tile_form(OpKind kind, std::string_view name) {
 constexpr OpInfo with_vector(OpKind kind, std::string_view name, OpShape shape) {
   return {kind, name, shape, Names{src_a, src_b}, {i32(ExtraName::bcast_axis)}, {}};
 }
-// Its axis is given only when src_a is a matrix.
+// The axis is given only if src_a is a matrix.
 constexpr OpInfo exp_diff() {
   const ExtraInfo axis{ExtraName::bcast_axis, ExtraType::i32, false};
   return {K::exp_diff, "exp_diff", OpShape::row_vector, Names{src_a, src_b}, {axis}, {}};

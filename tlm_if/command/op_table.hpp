@@ -69,13 +69,13 @@ constexpr std::string_view to_string(ExtraName name) {
 }
 enum class ExtraType : std::uint8_t { u32, i32, f32 };
 
-/// How the operands' shapes relate; what decides the shape of the result.
+/// How the operands' shapes relate, which decides the shape of the result.
 enum class OpShape : std::uint8_t {
   gemm,         ///< (m, k) x (k, n) -> (m, n)
   reduce_row,   ///< (r, c) -> (r,)
-  elementwise,  ///< all alike
-  row_vector,   ///< src_b has one entry a row of src_a; exp_diff also takes two alike
-  col_vector,   ///< the last operand has one entry a column
+  elementwise,  ///< all of one shape
+  row_vector,   ///< src_b has one entry per row of src_a; exp_diff also takes two of one shape
+  col_vector,   ///< the last operand has one entry per column
   fill,         ///< no input
 };
 
@@ -110,10 +110,10 @@ struct OpInfo {
   /// Operands of the simple or kernel-scope form, in order.
   ConstantList<OperandName, 3> operands;
   ConstantList<ExtraInfo, 3> extras;
-  /// Operands of the k_tile / output_tile form, `src` being the accumulator; no value: the op has
-  /// no such form (R4.6).
+  /// Operands of the k_tile / output_tile form, in which `src` is the accumulator; no value: the op
+  /// has no such form (R4.6).
   std::optional<ConstantList<OperandName, 2>> tile_operands;
-  /// The tile form names its output (the accumulator) as well: `scale` does not.
+  /// The tile form also names its output, the accumulator; `scale` does not.
   bool tile_out = false;
   /// False: only an epilogue op (bias), not a simple command.
   bool kernel_form = true;

@@ -36,7 +36,7 @@ struct ObserveStep {
 };
 using ProgramStep = std::variant<Command, WaitStep, BeginRegionStep, EndRegionStep, ObserveStep>;
 
-/// What a kernel asked of its sink, in order. Replayed, it is the same run (R3.7).
+/// The calls that a kernel made to its sink, in order. A replay gives the same run (R3.7).
 struct Program {
   std::vector<ProgramStep> steps;
 
@@ -48,7 +48,7 @@ struct Program {
 };
 
 /// A sink that records and never waits.
-class Recorder : public CommandSink {
+class ProgramRecorder : public CommandSink {
  public:
   void issue(Command command) override;
   void wait(const std::vector<ByteRange>& ranges) override;

@@ -16,15 +16,17 @@
 namespace kernbench::command {
 namespace {
 
-// The first byte is no text, and a transfer that changes line ends changes the rest.
+// The first byte is not text, and a transfer that changes line ends changes the other bytes.
 constexpr std::array<std::uint8_t, 8> kMagic{0x8b, 'K', 'B', 'P', '\r', '\n', 0x1a, '\n'};
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kHeaderBytes = 64;
+// Offsets of fields of the header.
+constexpr std::size_t kVersionOffset = kMagic.size();
 constexpr std::size_t kFileSizeOffset = 16;
 constexpr std::size_t kCrcBytes = 4;
 constexpr std::size_t kMaxTitleBytes = 4096;
 constexpr std::size_t kMaxFileAxes = 8;
-// Of what is counted, before its variable part: an allocation is never more than the file allows.
+// Fixed sizes of counted items, so that an allocation is never larger than the file allows.
 constexpr std::size_t kTensorBytes = 32;
 constexpr std::size_t kPartBytes = 40;
 constexpr std::size_t kRowsBytes = 16;
@@ -53,13 +55,14 @@ bool inside(Index begin, Index count, Index size) {
   return begin >= 0 && count >= 1 && count <= size && begin <= size - count;
 }
 
-/// What is wrong with a tensor by itself; empty: nothing.
+/// What is wrong with a tensor by itself; empty if nothing is.
 std::string problem_of(const Tensor& tensor) {
   const TextProblem name = problem_of_text(tensor.name, kMaxTextBytes);
   if (!name.what.empty()) return name.what;
-  if (tensor.shape.rank() == 0 || tensor.shape.rows() < 1 || tensor.shape.cols() < 1) {
-    return fmt::format("its shape is {}; each dimension must be at least 1",
-                       to_string(tensor.shape));
+  try {
+    make_handle(0, 0, tensor.shape, tensor.dtype, Space::hbm);
+  } catch (const InputError& error) {
+    return error.what();
   }
   Index rest = tensor.shape.elements();
   for (const Index axis : tensor.file_shape) {
@@ -80,7 +83,7 @@ std::string problem_of(const Tensor& tensor) {
   return {};
 }
 
-/// The shape of what a part holds: its blocks of rows, one above the other.
+/// The shape of a part: its blocks of rows, one above the other.
 Shape shape_of(const Tensor& tensor, const Part& part) {
   Index rows = 0;
   for (const Tensor::Rows& block : part.rows) rows += block.count;
@@ -93,8 +96,8 @@ std::vector<Tensor::Rows> sorted(std::vector<Tensor::Rows> rows) {
   return rows;
 }
 
-/// What is wrong with a part of a sound tensor, but for its handle; empty: nothing. `least`: the
-/// lowest program that it may be of.
+/// What is wrong with a part of a sound tensor, apart from its handle; empty if nothing is.
+/// `least`: the lowest program to which it may belong.
 std::string problem_of(const Tensor& tensor, const Part& part, std::size_t least,
                        std::size_t streams) {
   if (part.program < least || part.program >= streams) {
@@ -125,8 +128,9 @@ std::string problem_of(const Tensor& tensor, const Part& part, std::size_t least
   return {};
 }
 
-/// The first entry of an output that none of its parts, which are sound, has; empty: none is.
-/// Between two neighbours of the columns at which parts begin or end all columns are alike.
+/// The first entry of an output that is in none of its parts, which are sound; empty if there is
+/// none. Between two neighbouring columns at which parts begin or end, all columns are covered
+/// equally.
 std::string gap_of(const Tensor& tensor) {
   if (!tensor.is_output) return {};
   std::set<Index> edges{0};
@@ -159,7 +163,7 @@ std::string beyond(const TensorHandle& handle, std::uint64_t hbm_bytes) {
                      handle.describe(), handle.addr, hbm_bytes);
 }
 
-/// Of the size of the handle table; empty: it is right.
+/// What is wrong with the size of the handle table; empty if nothing is.
 std::string problem_of_table(std::uint32_t entries) {
   if (entries >= 1 && entries <= kMaxHandleTableEntries) return {};
   return fmt::format("the handle table has {} entries; it has 1 to {}", entries,
@@ -170,12 +174,12 @@ std::string problem_of_table(std::uint32_t entries) {
   throw InputError(fmt::format("{}: offset {}: {}", name, offset, what));
 }
 
-/// Magic, version and size of a file of `size` bytes, of which `start` are the first: kHeaderBytes
-/// or all. So a file that is no program is not read as one.
+/// Checks magic, version and size of a file of `size` bytes. `start` has its first kHeaderBytes, or
+/// all bytes. So a file that is not a program file is not read completely.
 void check_start(std::string_view name, const std::vector<std::uint8_t>& start, std::size_t size) {
   const std::size_t magic = std::min(size, kMagic.size());
   if (size == 0 || !std::equal(kMagic.begin(), kMagic.begin() + magic, start.begin())) {
-    refuse_at(name, 0, "this is no program file; `tlc` writes one");
+    refuse_at(name, 0, "this is not a program file; `tlc` writes one");
   }
   if (size < kHeaderBytes + kCrcBytes) {
     refuse_at(
@@ -187,13 +191,15 @@ void check_start(std::string_view name, const std::vector<std::uint8_t>& start, 
   in.text(kMagic.size());
   const auto version = in.get<std::uint32_t>();
   if (version != kVersion) {
-    refuse_at(name, 8,
+    refuse_at(name, kVersionOffset,
               fmt::format("the version is {}; this program reads {}; compile the kernel anew",
                           version, kVersion));
   }
+  const std::size_t reserved_offset = in.offset();
   const auto reserved = in.get<std::uint32_t>();
   if (reserved != 0) {
-    refuse_at(name, 12, fmt::format("a reserved word is {:#x}; it must be 0", reserved));
+    refuse_at(name, reserved_offset,
+              fmt::format("a reserved word is {:#x}; it must be 0", reserved));
   }
   const auto stated = in.get<std::uint64_t>();
   if (stated != size) {
@@ -203,7 +209,7 @@ void check_start(std::string_view name, const std::vector<std::uint8_t>& start, 
   }
 }
 
-/// Reads a file's bytes. Every refusal says where.
+/// Parses a file's bytes. Every refusal names the offset.
 class FileReader {
  public:
   FileReader(const std::vector<std::uint8_t>& bytes, std::string_view name)
@@ -215,29 +221,32 @@ class FileReader {
     in_.text(kFileSizeOffset + sizeof(std::uint64_t));
     file.hbm_bytes = in_.get<std::uint64_t>();
     file.scratch_bytes = in_.get<std::uint64_t>();
-    file.tiles = in_.get<std::uint64_t>();
-    file.table_entries = in_.get<std::uint32_t>();
+    const auto tiles = field<std::uint64_t>();
+    const auto entries = field<std::uint32_t>();
     const auto tensors = in_.get<std::uint32_t>();
-    const auto streams = in_.get<std::uint32_t>();
+    const auto streams = field<std::uint32_t>();
     const auto title = in_.get<std::uint32_t>();
-    if (file.tiles == 0) refuse(40, "the number of tiles is 0; it must be at least 1");
-    const std::string table = problem_of_table(file.table_entries);
-    if (!table.empty()) refuse(48, table);
-    table_entries_ = file.table_entries;
-    if (streams == 0) refuse(56, "there is no command stream; at least one is needed");
+    if (tiles.value == 0) refuse(tiles.offset, "the number of tiles is 0; it must be at least 1");
+    const std::string table = problem_of_table(entries.value);
+    if (!table.empty()) refuse(entries.offset, table);
+    if (streams.value == 0) {
+      refuse(streams.offset, "there is no command stream; at least one is needed");
+    }
+    file.tiles = tiles.value;
+    file.table_entries = table_entries_ = entries.value;
     file.title = text("the title", title, kMaxTitleBytes);
     need_counted(tensors, kTensorBytes, "tensors");
     std::set<std::string, std::less<>> names;
     for (std::uint32_t i = 0; i < tensors; ++i) {
       const std::size_t begin = in_.offset();
-      const Tensor& read = file.tensors.emplace_back(tensor(streams, file.hbm_bytes));
+      const Tensor& read = file.tensors.emplace_back(tensor(streams.value, file.hbm_bytes));
       if (!names.insert(read.name).second) {
         refuse(begin, fmt::format("two tensors are named {}", read.name));
       }
     }
-    need_counted(streams, kStreamBytes, "streams");
+    need_counted(streams.value, kStreamBytes, "streams");
     std::set<std::uint32_t> pes;
-    for (std::uint32_t i = 0; i < streams; ++i) {
+    for (std::uint32_t i = 0; i < streams.value; ++i) {
       const std::size_t begin = in_.offset();
       const std::uint32_t pe = file.streams.emplace_back(stream(i)).pe;
       if (!pes.insert(pe).second) refuse(begin, fmt::format("two programs run on PE {}", pe));
@@ -249,11 +258,30 @@ class FileReader {
   }
 
  private:
+  /// A value and its offset, for messages.
+  template <class T>
+  struct Field {
+    T value;
+    std::size_t offset;
+  };
+  template <class T>
+  Field<T> field() {
+    const std::size_t offset = in_.offset();
+    return {in_.get<T>(), offset};
+  }
+  template <class T>
+  void require_zero(Field<T> reserved) const {
+    if (reserved.value != 0) {
+      refuse(reserved.offset,
+             fmt::format("a reserved word is {:#x}; it must be 0", reserved.value));
+    }
+  }
+
   [[noreturn]] void refuse(std::size_t offset, const std::string& what) const {
     refuse_at(name_, offset, what);
   }
 
-  /// Magic, version, size and check sum; leaves `in_` at the begin, without the check sum.
+  /// Checks magic, version, size and checksum; leaves `in_` at the beginning, without the checksum.
   void check_frame() {
     const std::size_t size = bytes_.size();
     check_start(name_, bytes_, size);
@@ -297,37 +325,38 @@ class FileReader {
     const std::size_t begin = in_.offset();
     need(kTensorBytes, "a tensor");
     Tensor tensor;
-    const auto direction = in_.get<std::uint8_t>();
-    const auto dtype = in_.get<std::uint8_t>();
-    const auto rank = in_.get<std::uint8_t>();
+    const auto direction = field<std::uint8_t>();
+    const auto dtype = field<std::uint8_t>();
+    const auto rank = field<std::uint8_t>();
     const auto axes = in_.get<std::uint8_t>();
     const auto name = in_.get<std::uint32_t>();
     const auto parts = in_.get<std::uint32_t>();
-    const auto reserved = in_.get<std::uint32_t>();
+    const auto reserved = field<std::uint32_t>();
+    const std::size_t shape_offset = in_.offset();
     const Index rows = index();
     const Index cols = index();
-    if (direction > 1) {
-      refuse(begin, fmt::format("direction {} is unknown; 0 is input, 1 output", direction));
+    if (direction.value > 1) {
+      refuse(direction.offset,
+             fmt::format("direction {} is unknown; 0 is input, 1 output", direction.value));
     }
-    if (dtype >= kDTypes.size()) {
-      refuse(begin + 1, fmt::format("dtype {} is unknown; 0 is f16, 1 bf16, 2 f32", dtype));
+    if (dtype.value >= kDTypes.size()) {
+      refuse(dtype.offset,
+             fmt::format("dtype {} is unknown; 0 is f16, 1 bf16, 2 f32", dtype.value));
     }
-    if (rank != 1 && rank != 2) {
-      refuse(begin + 2, fmt::format("rank is {}; it must be 1 or 2", rank));
+    if (rank.value != 1 && rank.value != 2) {
+      refuse(rank.offset, fmt::format("rank is {}; it must be 1 or 2", rank.value));
     }
-    if (reserved != 0) {
-      refuse(begin + 12, fmt::format("a reserved word is {:#x}; it must be 0", reserved));
+    require_zero(reserved);
+    if (rank.value == 1 && rows != 1) {
+      refuse(shape_offset, fmt::format("rows is {}; a tensor of rank 1 has 1", rows));
     }
-    if (rank == 1 && rows != 1) {
-      refuse(begin + 16, fmt::format("rows is {}; a tensor of rank 1 has 1", rows));
-    }
-    tensor.is_output = direction == 1;
-    tensor.dtype = static_cast<DType>(dtype);
+    tensor.is_output = direction.value == 1;
+    tensor.dtype = static_cast<DType>(dtype.value);
     try {
-      const Shape shape = rank == 1 ? Shape::vector(cols) : Shape::matrix(rows, cols);
+      const Shape shape = rank.value == 1 ? Shape::vector(cols) : Shape::matrix(rows, cols);
       tensor.shape = make_handle(0, 0, shape, tensor.dtype, Space::hbm).shape;
     } catch (const InputError& error) {
-      refuse(begin + 16, error.what());
+      refuse(shape_offset, error.what());
     }
     tensor.name = text("the name of a tensor", name, kMaxTextBytes);
     need(axes * sizeof(std::uint64_t), "the shape of a tensor");
@@ -358,10 +387,7 @@ class FileReader {
     const auto addr = in_.get<std::uint64_t>();
     part.first_col = index();
     part.cols = index();
-    const auto reserved = in_.get<std::uint64_t>();
-    if (reserved != 0) {
-      refuse(begin + 32, fmt::format("a reserved word is {:#x}; it must be 0", reserved));
-    }
+    require_zero(field<std::uint64_t>());
     need_counted(blocks, kRowsBytes, "blocks of rows");
     for (std::uint32_t i = 0; i < blocks; ++i) {
       const Index first = index();
@@ -379,24 +405,20 @@ class FileReader {
   }
 
   ProgramFile::Stream stream(std::uint32_t number) {
-    const std::size_t begin = in_.offset();
     need(kStreamBytes, "a stream");
     ProgramFile::Stream stream;
     stream.pe = in_.get<std::uint32_t>();
-    const auto reserved = in_.get<std::uint32_t>();
-    const auto size = in_.get<std::uint64_t>();
-    if (reserved != 0) {
-      refuse(begin + 4, fmt::format("a reserved word is {:#x}; it must be 0", reserved));
-    }
-    if (size > in_.rest()) {
-      refuse(begin + 8, fmt::format("the commands of program {} take {} bytes and {} are left",
-                                    number, size, in_.rest()));
+    require_zero(field<std::uint32_t>());
+    const auto size = field<std::uint64_t>();
+    if (size.value > in_.rest()) {
+      refuse(size.offset, fmt::format("the commands of program {} take {} bytes and {} are left",
+                                      number, size.value, in_.rest()));
     }
     const std::size_t offset = in_.offset();
-    in_.text(size);
+    in_.text(size.value);
     stream.offset = offset;
-    stream.size = size;
-    stream.program = decode(bytes_.data() + offset, size, table_entries_,
+    stream.size = size.value;
+    stream.program = decode(bytes_.data() + offset, stream.size, table_entries_,
                             [&](std::size_t at, const std::string& what) {
                               refuse(offset + at, fmt::format("program {}: {}", number, what));
                             });
@@ -468,7 +490,7 @@ std::vector<std::uint8_t> to_bytes(const ProgramFile& file) {
   LittleEndianWriter out(bytes);
   out.put(kVersion);
   out.put<std::uint32_t>(0);
-  out.put<std::uint64_t>(0);  // the size, when it is known
+  out.put<std::uint64_t>(0);  // the size, which is filled in later
   out.put(file.hbm_bytes);
   out.put(file.scratch_bytes);
   out.put(file.tiles);
@@ -495,10 +517,7 @@ std::vector<std::uint8_t> to_bytes(const ProgramFile& file) {
     out.put(static_cast<std::uint64_t>(records.size()));
     bytes.insert(bytes.end(), records.begin(), records.end());
   }
-  const std::uint64_t size = bytes.size() + kCrcBytes;
-  std::vector<std::uint8_t> size_bytes;
-  LittleEndianWriter(size_bytes).put(size);
-  std::copy(size_bytes.begin(), size_bytes.end(), bytes.begin() + kFileSizeOffset);
+  out.set(kFileSizeOffset, std::uint64_t{bytes.size() + kCrcBytes});
   out.put(crc32(bytes.data(), bytes.size()));
   return bytes;
 }

@@ -8,7 +8,7 @@
 namespace kernbench {
 namespace {
 
-/// Letters to add, drop, change or swap with the next.
+/// Number of letters to add, drop, change or swap with the next.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -38,7 +38,7 @@ std::string nearest_spelling(std::string_view name, const std::vector<std::strin
   for (const std::string& candidate : candidates) {
     if (same_but_for_case(name, candidate)) return candidate;
   }
-  // The dashes of an option are no letters of its name.
+  // The dashes of an option are not letters of its name.
   const std::size_t letters = name.size() - std::min(name.find_first_not_of('-'), name.size());
   std::size_t nearest = std::max<std::size_t>(letters / 3, 1) + 1;
   std::string best;
@@ -49,7 +49,7 @@ std::string nearest_spelling(std::string_view name, const std::vector<std::strin
     nearest = distance;
     best = candidate;
   }
-  // A single letter is near to any other.
+  // A single letter is near any other letter.
   return letters > 1 ? best : std::string();
 }
 

@@ -13,7 +13,7 @@ namespace {
 // Sizes stay below 2^56 elements, so that bits, bytes and address sums fit 64 bits.
 constexpr Index kMaxElements = Index{1} << 56;
 
-// A dimension is below 1.
+// True if a dimension is below 1.
 [[noreturn]] void refuse_dimension(const Shape& shape, const Name& name) {
   const int axis = shape.rank() == 2 && shape.rows() >= 1 ? 1 : 0;
   throw InputError(
@@ -49,6 +49,91 @@ void check_cols(const TensorHandle& handle, Index begin, Index count) {
 // In whole bytes: views of sub-byte types must start on a byte.
 Address offset(const TensorHandle& handle, Index elements) {
   return handle.addr + bytes_of(handle.dtype, static_cast<std::uint64_t>(elements));
+}
+
+HandleProblem problem_of_shape(const Shape& shape) {
+  const Index rows = shape.rows();
+  const Index cols = shape.cols();
+  if (rows < 1 || rows > kMaxElements) {
+    return {HandlePart::rows, fmt::format("rows is {}; it must be in [1, 2^56]", rows)};
+  }
+  if (cols < 1 || cols > kMaxElements / rows) {
+    return {HandlePart::cols,
+            fmt::format("cols is {}; with {} rows it must be at least 1, and the tensor has at "
+                        "most 2^56 entries",
+                        cols, rows)};
+  }
+  return {};
+}
+
+/// Checks the strides of a handle whose shape is sound. It must be a view of a dense tensor, whose
+/// rows (or columns, after t()) follow one after the other.
+HandleProblem problem_of_strides(const TensorHandle& handle) {
+  const Index rows = handle.shape.rows();
+  const Index cols = handle.shape.cols();
+  const Index row_stride = handle.row_stride;
+  const Index col_stride = handle.col_stride;
+  if (row_stride < 1 || row_stride > kMaxElements) {
+    return {HandlePart::row_stride,
+            fmt::format("row_stride is {}; it must be in [1, 2^56]", row_stride)};
+  }
+  if (col_stride < 1 || col_stride > kMaxElements) {
+    return {HandlePart::col_stride,
+            fmt::format("col_stride is {}; it must be in [1, 2^56]", col_stride)};
+  }
+  if (col_stride != 1 && (row_stride != 1 || handle.shape.rank() == 1)) {
+    return {HandlePart::col_stride,
+            fmt::format("col_stride is {}; it must be 1, as row_stride {} of a rank-{} tensor is "
+                        "not that of a transposed view",
+                        col_stride, row_stride, handle.shape.rank())};
+  }
+  const bool transposed = col_stride != 1;
+  const HandlePart part = transposed ? HandlePart::col_stride : HandlePart::row_stride;
+  const bool rows_apart = rows == 1 || row_stride >= cols;
+  const bool cols_apart = cols == 1 || col_stride >= rows;
+  if (!(col_stride == 1 && rows_apart) && !(row_stride == 1 && cols_apart)) {
+    return {
+        part,
+        fmt::format("{} is {} in a tensor of shape {}: entries would share bytes; it must be "
+                    "at least {}",
+                    transposed ? "col_stride" : "row_stride", transposed ? col_stride : row_stride,
+                    to_string(handle.shape), transposed ? rows : cols)};
+  }
+  // One of the strides is 1, and shape and strides are at most 2^56: no sum overflows.
+  const Index steps = transposed ? cols - 1 : rows - 1;
+  const Index stride = transposed ? col_stride : row_stride;
+  const Index along = transposed ? rows : cols;
+  if (steps > 0 && stride > (kMaxElements - along) / steps) {
+    return {part,
+            fmt::format("stride {} of shape {} spans more than 2^56 entries; use a smaller tensor",
+                        stride, to_string(handle.shape))};
+  }
+  return {};
+}
+
+/// Checks the address of a handle whose shape and strides are sound (R3.4).
+HandleProblem problem_of_address(const TensorHandle& handle) {
+  const Index last =
+      (handle.shape.rows() - 1) * handle.row_stride + (handle.shape.cols() - 1) * handle.col_stride;
+  const std::uint64_t bytes = bytes_of(handle.dtype, static_cast<std::uint64_t>(last + 1));
+  if (handle.pinned() && handle.addr < kTcmBase) {
+    return {HandlePart::addr, fmt::format("address {:#x} is one of HBM, but the space is tcm, "
+                                          "which starts at {:#x}",
+                                          handle.addr, kTcmBase)};
+  }
+  if (handle.pinned() &&
+      handle.addr > static_cast<std::uint64_t>(std::numeric_limits<Index>::max()) - bytes) {
+    return {HandlePart::addr, fmt::format("address {:#x} leaves no room for its {} bytes below "
+                                          "2^63",
+                                          handle.addr, bytes)};
+  }
+  if (!handle.pinned() && (bytes > kTcmBase || handle.addr > kTcmBase - bytes)) {
+    return {HandlePart::addr,
+            fmt::format("address {:#x} and its {} bytes reach beyond {:#x}, where TCM starts, but "
+                        "the space is hbm",
+                        handle.addr, bytes, kTcmBase)};
+  }
+  return {};
 }
 
 }  // namespace
@@ -96,72 +181,11 @@ TensorHandle make_handle(HandleId id, Address addr, const Shape& shape, DType dt
 }
 
 HandleProblem problem_of(const TensorHandle& handle) {
-  using Part = HandlePart;
-  const Index rows = handle.shape.rows();
-  const Index cols = handle.shape.cols();
-  const Index row_stride = handle.row_stride;
-  const Index col_stride = handle.col_stride;
-  if (handle.id == 0) return {Part::id, "the id is 0; ids start at 1"};
-  if (rows < 1 || rows > kMaxElements) {
-    return {Part::rows, fmt::format("rows is {}; it must be in [1, 2^56]", rows)};
-  }
-  if (cols < 1 || cols > kMaxElements / rows) {
-    return {Part::cols, fmt::format("cols is {}; with {} rows it must be at least 1, and the "
-                                    "tensor has at most 2^56 entries",
-                                    cols, rows)};
-  }
-  // A view of a dense tensor: rows, or after t() columns, that lie one after the other.
-  if (row_stride < 1 || row_stride > kMaxElements) {
-    return {Part::row_stride, fmt::format("row_stride is {}; it must be in [1, 2^56]", row_stride)};
-  }
-  if (col_stride < 1 || col_stride > kMaxElements) {
-    return {Part::col_stride, fmt::format("col_stride is {}; it must be in [1, 2^56]", col_stride)};
-  }
-  if (col_stride != 1 && (row_stride != 1 || handle.shape.rank() == 1)) {
-    return {Part::col_stride,
-            fmt::format("col_stride is {}; it must be 1, as row_stride {} of a rank-{} tensor is "
-                        "not that of a transposed view",
-                        col_stride, row_stride, handle.shape.rank())};
-  }
-  const bool rows_apart = rows == 1 || row_stride >= cols;
-  const bool cols_apart = cols == 1 || col_stride >= rows;
-  if (!(col_stride == 1 && rows_apart) && !(row_stride == 1 && cols_apart)) {
-    const bool transposed = col_stride != 1;
-    return {
-        transposed ? Part::col_stride : Part::row_stride,
-        fmt::format("{} is {} in a tensor of shape {}: entries would share bytes; it must be "
-                    "at least {}",
-                    transposed ? "col_stride" : "row_stride", transposed ? col_stride : row_stride,
-                    to_string(handle.shape), transposed ? rows : cols)};
-  }
-  // One of the strides is 1, and shape and strides are at most 2^56: no sum overflows.
-  const Index steps = col_stride == 1 ? rows - 1 : cols - 1;
-  const Index stride = col_stride == 1 ? row_stride : col_stride;
-  const Index along = col_stride == 1 ? cols : rows;
-  if (steps > 0 && stride > (kMaxElements - along) / steps) {
-    return {col_stride == 1 ? Part::row_stride : Part::col_stride,
-            fmt::format("stride {} of shape {} spans more than 2^56 entries; use a smaller tensor",
-                        stride, to_string(handle.shape))};
-  }
-  const std::uint64_t bytes =
-      bytes_of(handle.dtype, static_cast<std::uint64_t>(steps * stride + along));
-  if (handle.pinned() && handle.addr < kTcmBase) {
-    return {Part::addr, fmt::format("address {:#x} is one of HBM, but the space is tcm, which "
-                                    "starts at {:#x}",
-                                    handle.addr, kTcmBase)};
-  }
-  if (handle.pinned() &&
-      handle.addr > static_cast<std::uint64_t>(std::numeric_limits<Index>::max()) - bytes) {
-    return {Part::addr, fmt::format("address {:#x} leaves no room for its {} bytes below 2^63",
-                                    handle.addr, bytes)};
-  }
-  if (!handle.pinned() && (bytes > kTcmBase || handle.addr > kTcmBase - bytes)) {
-    return {Part::addr,
-            fmt::format("address {:#x} and its {} bytes reach beyond {:#x}, where TCM starts, but "
-                        "the space is hbm",
-                        handle.addr, bytes, kTcmBase)};
-  }
-  return {};
+  if (handle.id == 0) return {HandlePart::id, "the id is 0; ids start at 1"};
+  HandleProblem problem = problem_of_shape(handle.shape);
+  if (problem.part == HandlePart::none) problem = problem_of_strides(handle);
+  if (problem.part == HandlePart::none) problem = problem_of_address(handle);
+  return problem;
 }
 
 TensorHandle view_rows(const TensorHandle& handle, Index begin, Index count, HandleId id) {

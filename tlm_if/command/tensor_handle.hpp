@@ -19,7 +19,7 @@ using HandleId = std::uint64_t;
 class Shape {
  public:
   Shape() = default;
-  /// Throws InputError unless there are one or two.
+  /// Throws InputError unless there are one or two dimensions.
   Shape(std::initializer_list<Index> dims) : rank_(static_cast<int>(dims.size())) {
     if (dims.size() < 1 || dims.size() > 2) refuse_rank(dims.size());
     if (rank_ == 2) rows_ = *dims.begin();
@@ -52,8 +52,8 @@ class Shape {
 
 std::string to_string(const Shape& shape);
 
-/// A value that names bytes (R3.2). `row_stride` and `col_stride` are in elements, one of them is
-/// 1; a transposed view has row_stride 1.
+/// A value that describes a tensor's bytes (R3.2). `row_stride` and `col_stride` are in elements;
+/// one of them is 1. A transposed view has row_stride 1.
 struct TensorHandle {
   HandleId id = 0;
   Address addr = 0;
@@ -64,7 +64,7 @@ struct TensorHandle {
   Space space = Space::hbm;
   Name name;  ///< for messages only; empty: `label()` makes one up
 
-  /// True if the data already lies in TCM: it is consumed in place, without a DMA.
+  /// True if the data is already in TCM: it is consumed in place, without a DMA.
   bool pinned() const { return space == Space::tcm; }
   Index elements() const { return shape.elements(); }
   /// Bytes of the entries themselves, without the gaps of a strided view.
@@ -92,14 +92,15 @@ bool operator==(const TensorHandle& x, const TensorHandle& y);
 TensorHandle make_handle(HandleId id, Address addr, const Shape& shape, DType dtype, Space space,
                          const Name& name = {});
 
-/// What a handle consists of, for who describes it elsewhere.
+/// The part of a handle that a problem is about. Other encodings of a handle use it to locate the
+/// problem.
 enum class HandlePart : std::uint8_t { none, id, addr, rows, cols, row_stride, col_stride };
 struct HandleProblem {
   HandlePart part = HandlePart::none;
   std::string what;  ///< a clause: `row_stride is 0; it must be ..`
 };
-/// What is wrong with a handle that neither make_handle() nor a view of such a handle can have
-/// made, or that lies on the wrong side of the address map (R3.4). No allocation when nothing is.
+/// Finds a handle that make_handle() and the view functions cannot have made, or that is on the
+/// wrong side of the address map (R3.4). Does not allocate if the handle is sound.
 HandleProblem problem_of(const TensorHandle& handle);
 
 /// Views: a new id on the same bytes, bounds-checked (InputError).

@@ -8,15 +8,15 @@
 namespace kernbench::command {
 namespace {
 
-// A leading byte of UTF-8 gives the size of its character; the bytes that follow hold 6 bits each.
+// The leading byte of UTF-8 gives the size of its character; each following byte holds 6 bits.
 constexpr std::uint32_t kFollowing = 0x80;
 constexpr std::uint32_t kTwoBytes = 0xc0;
 constexpr std::uint32_t kThreeBytes = 0xe0;
 constexpr std::uint32_t kFourBytes = 0xf0;
 constexpr std::uint32_t kLastLeading = 0xf4;
 
-/// Bytes of the character at the front of well-formed UTF-8 that is no control character; 0: the
-/// front is something else.
+/// The number of bytes of the character at the front, if it is well-formed UTF-8 and not a control
+/// character; otherwise 0.
 std::size_t printable_size(std::string_view text) {
   const auto byte = [&](std::size_t i) -> std::uint32_t {
     return i < text.size() ? static_cast<std::uint8_t>(text[i]) : 0;

@@ -13,11 +13,11 @@ struct TextProblem {
   std::string what;        ///< a clause; empty: nothing is wrong
 };
 
-/// A name that others read: 1 to `most` bytes of UTF-8 without control characters. It goes into
+/// Checks a name for outputs: 1 to `most` bytes of UTF-8 without control characters. Names go into
 /// JSON, CSV and messages.
 TextProblem problem_of_text(std::string_view text, std::size_t most);
 
-/// A byte that is no part of a name, whatever comes before and after.
+/// True for a byte that cannot be part of a name, whatever comes before or after it.
 bool is_control(char byte);
 
 /// `1 slot`, `2 slots`.

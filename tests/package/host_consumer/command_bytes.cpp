@@ -9,7 +9,7 @@
 namespace tl = kernbench::tl;
 
 int main() {
-  kernbench::command::Recorder recorder;
+  kernbench::command::ProgramRecorder recorder;
   tl::Context tl(tl::Target{}, recorder);
   const auto a = tl.empty({8, 128}, tl::f16);
   tl.composite(tl::gemm(a, tl.ref(0, {128, 64}, tl::f16, "b")));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // R4.9 on commands that nobody compiled: what a PE is given by a file or a host. What `tl` can
 // reach of it is tested there (RefusalTest); both use the same code.
-#include "tlm_if/command/limits.hpp"
+#include "tlm_if/command/check.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ TEST(Limits, SoundCommandsPass) {
 TEST(Limits, FormsAreThoseOfTheOpTable) {
   const TensorHandle x = tcm(1, Shape{8, 8});
   EXPECT_THAT(refusal(MathCmd{gemm(kA, kB, kOut)}), HasSubstr("gemm: is a gemm"));
-  EXPECT_THAT(refusal(GemmCmd{copy(x, x)}), HasSubstr("copy: is no gemm"));
+  EXPECT_THAT(refusal(GemmCmd{copy(x, x)}), HasSubstr("copy: is not a gemm"));
   OpSpec other = copy(x, x);
   other.scope = Scope::output_tile;
   EXPECT_THAT(refusal(MathCmd{other}), HasSubstr("scope output_tile needs a gemm before it"));

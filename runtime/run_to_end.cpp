@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/watchdog.hpp"
+#include "runtime/run_to_end.hpp"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ using command::plural;
 
 SimulationError not_ended(const Watched& watched) {
   PesByName pes;
-  // As in the outputs: without the name of the design.
+  // Without the name of the design, as in the outputs.
   const std::size_t prefix = std::string(watched.design->name()).size() + 1;
   for (const Pe* pe : watched.design->machine.pes()) pes.emplace_back(pe->name() + prefix, pe);
   if (const auto& leak = watched.design->leak()) {
@@ -47,7 +47,7 @@ std::string sentence(const PesByName& pes, const Unreceived& messages) {
                      plural(messages.count.slots, "slot"), name(messages.sender), messages.channel);
 }
 
-/// Nothing in the design can go on by itself.
+/// True if nothing in the design can proceed by itself.
 bool stuck(const Design& design) {
   const std::vector<Pe*>& pes = design.machine.pes();
   return design.machine.links_idle() && std::all_of(pes.begin(), pes.end(), [](const Pe* pe) {
@@ -55,7 +55,7 @@ bool stuck(const Design& design) {
          });
 }
 
-/// Tells when no stage of any design has ended for kSilencePs.
+/// Detects that no stage of any design has ended for kSilencePs.
 class Silence {
  public:
   explicit Silence(const std::vector<Watched>& designs) : designs_(designs) {}
@@ -89,7 +89,7 @@ SimulationError work_in_flight(const std::string& what, const PesByName& pes,
     return {fmt::format("{}: deadlock: {}; let one of them go on before it waits", where, cycle),
             detail};
   }
-  // For who sees what() alone.
+  // For a caller that prints only what().
   const std::string first = waits.empty() ? "" : "; " + waits.front();
   const std::string others =
       waits.size() < 2 ? "" : fmt::format(" (and {})", plural(waits.size() - 1, "more wait"));
@@ -116,8 +116,8 @@ void run_to_end(const std::vector<Watched>& designs, bool own_memory,
                     "sc_stop, or call it when all has run",
                     designs.front().title));
   }
-  // A memory with a clock never runs out of events, so the designs are looked at after slices of
-  // time, few of them however long a run is.
+  // A memory with a clock never runs out of events, so the designs are checked after slices of
+  // time. Slices grow, so that a long run has few.
   const sc_core::sc_time longest(1, sc_core::SC_MS);
   sc_core::sc_time slice(1, sc_core::SC_US);
   Silence silence(designs);
@@ -131,7 +131,8 @@ void run_to_end(const std::vector<Watched>& designs, bool own_memory,
          sc_core::sc_get_status() != sc_core::SC_STOPPED) {
     if (look) look();
     slice = std::min(slice + slice, longest);
-    // Up to the next event at least: the clock does not move in a slice that ends before it.
+    // At least up to the next event, since simulated time does not advance in a slice that ends
+    // before it.
     sc_core::sc_start(std::max(slice, sc_core::sc_time_to_pending_activity()),
                       sc_core::SC_EXIT_ON_STARVATION);
   }

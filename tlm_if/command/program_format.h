@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Records of a command stream (docs/program_format.md), for C99 and C++: what a host writes into
- * the command ring of a host port (tlm_if/host_port_registers.h), and what a program file holds.
+ * Records of a command stream (docs/program_format.md), for C99 and C++. A host writes them
+ * into the command ring of a host port (tlm_if/host_port_registers.h); a program file contains
+ * them.
  *
  * All fields are little-endian and packed. KB_x_y is the offset of field y in x unless a comment
  * says otherwise; KB_x_BYTES is a size.
@@ -28,7 +29,7 @@
 #define KB_REC_END_OF_PROGRAM 0x21u /* nothing */
 
 /* Flags of a record. */
-#define KB_FLAG_NO_DATA 0x01u /* of a composite: its time passes, no data is computed */
+#define KB_FLAG_NO_DATA 0x01u /* of a composite: timing as usual, no data is computed */
 
 /* COMPOSITE: u8 number of ops, the ops, u8 number of rw handles, their references.
  * An op: u8 opcode, u8 scope, u8 number of operands | KB_HAS_OUT, references of the operands and of
@@ -37,8 +38,8 @@
 #define KB_EXTRA_BYTES 4u     /* u32, i32 or f32 */
 #define KB_HAS_OUT 0x80u
 
-/* SIMPLE: u8 opcode, references, scalars of 4 bytes; of an op at scope kernel: its operands and
- * output, its extras. */
+/* SIMPLE: u8 opcode, references, scalars of 4 bytes. For an op at scope kernel these are its
+ * operands and output, and its extras. */
 #define KB_SIMPLE_LOAD 0x80u  /* source in HBM, destination in TCM */
 #define KB_SIMPLE_STORE 0x81u /* source in TCM, destination in HBM */
 #define KB_SIMPLE_SEND 0x82u  /* source; KB_PEER */
@@ -51,7 +52,7 @@
 #define KB_SCOPE_K_TILE 1u
 #define KB_SCOPE_OUTPUT_TILE 2u
 
-/* SET_HANDLE: u32 index behind the framing, then an entry. */
+/* SET_HANDLE: u32 index after the framing, then an entry. */
 #define KB_SET_HANDLE_INDEX 4u
 #define KB_SET_HANDLE_ENTRY 8u
 #define KB_SET_HANDLE_BYTES 88u
@@ -65,7 +66,7 @@
 #define KB_ENTRY_DTYPE 49u      /* u8 KB_DTYPE_* */
 #define KB_ENTRY_SPACE 50u      /* u8 KB_SPACE_* */
 #define KB_ENTRY_RESERVED 51u   /* 5 bytes, 0 */
-#define KB_ENTRY_NAME 56u       /* 24 bytes, filled up with 0, which the last one is */
+#define KB_ENTRY_NAME 56u       /* 24 bytes, padded with 0; the last byte is 0 */
 #define KB_ENTRY_BYTES 80u
 
 #define KB_DTYPE_F16 0u
@@ -75,8 +76,8 @@
 #define KB_SPACE_HBM 0u /* addresses from 0 on */
 #define KB_SPACE_TCM 1u /* addresses from 2^40 on */
 
-/* Opcodes of ops. Operands in their order, extras in parentheses, [optional]; all have an output.
- * At scope k_tile and output_tile an epilogue op takes what stands behind the slash. */
+/* Opcodes of ops. Operands in order, extras in parentheses, [optional]; all ops have an output.
+ * After the slash: operands of an epilogue op at scope k_tile and output_tile. */
 #define KB_OP_GEMM 0x00u      /* a, b (u32 m, k, n) */
 #define KB_OP_RMAX 0x01u      /* src (i32 reduce_axis) */
 #define KB_OP_RSUM 0x02u      /* src (i32 reduce_axis) */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tlm_if/command/limits.hpp"
+#include "tlm_if/command/check.hpp"
 
 #include <fmt/format.h>
 
@@ -37,7 +37,7 @@ bool same_names(const OpSpec& op, const Names& expected) {
                     [](const Operand& operand, OperandName name) { return operand.name == name; });
 }
 
-// One entry a row or a column: (n,), or a matrix of one column or one row.
+// One entry per row or column: (n,), or a matrix of one column or one row.
 bool is_vector(const Shape& shape, Index n, bool column) {
   if (shape.elements() != n) return false;
   return shape.rank() == 1 || (column ? shape.cols() : shape.rows()) == 1;
@@ -62,7 +62,8 @@ bool are_gemm_operands(const TensorHandle& a, const TensorHandle& b) {
                             b.describe()));
 }
 
-// The same bytes cut the same way by any tile: reading and writing them tile by tile is safe.
+// The same bytes with the same layout in every tile, so reading and writing them tile by tile is
+// safe.
 bool same_tiles(const TensorHandle& x, const TensorHandle& y) {
   return x.addr == y.addr && x.dtype == y.dtype && x.shape.rows() == y.shape.rows() &&
          x.shape.cols() == y.shape.cols() &&
@@ -78,12 +79,12 @@ std::string first_difference(const Shape& shape, const Shape& expected) {
   return fmt::format("dimension {} is {}, must be {}", axis, shape[axis], expected[axis]);
 }
 
-// Entries of a row are not neighbours.
+// True if the entries of a row are not contiguous.
 bool is_column_major(const TensorHandle& handle) {
   return handle.shape.cols() > 1 && handle.col_stride != 1;
 }
 
-// The number of ops if there is none.
+// The number of ops if there is no gemm.
 std::size_t gemm_index(const std::vector<OpSpec>& ops) {
   std::size_t i = 0;
   while (i < ops.size() && ops[i].kind != OpKind::gemm) ++i;
@@ -94,7 +95,7 @@ bool fits(const Extra& extra, ExtraName name, Index value) {
   return extra.name == name && static_cast<Index>(extra.bits) == value;
 }
 
-/// An op and its place, for messages.
+/// An op and its position, for messages.
 class Op {
  public:
   explicit Op(const OpSpec& spec) : spec_(spec) {}
@@ -117,12 +118,12 @@ class Op {
 
   void check_form() const;
   void check_kernel_shapes() const;
-  /// `src` and `out` name the gemm's output, `other` fits it (R4.6).
+  /// Checks that `src` and `out` refer to the gemm's output and that `other` fits it (R4.6).
   void check_on_accumulator(const TensorHandle& out) const;
 
  private:
   void check_extras() const;
-  /// The shape of operand or output `handle` is that of operand `i`.
+  /// Checks that operand or output `handle` has the shape of operand `i`.
   void require_alike(OperandName handle_name, const TensorHandle& handle, std::size_t i) const {
     if (handle.shape != in(i).shape) refuse_unlike(handle_name, handle, i);
   }
@@ -133,7 +134,7 @@ class Op {
   int index_ = -1;
 };
 
-// Operands, output and extras are those of the op table (R3.5).
+// Checks that operands, output and extras are those of the op table (R3.5).
 void Op::check_form() const {
   const bool tile_form = spec_.on_accumulator();
   if (tile_form && !info().tile_operands) {
@@ -186,7 +187,7 @@ void Op::check_kernel_shapes() const {
   const Shape& first = in(0).shape;
   if (shape == OpShape::reduce_row) {
     if (!is_vector(spec_.out.shape, first.rows(), true)) {
-      refuse(fmt::format("{} does not fit {}: it needs one entry a row, dimension 0 must be {}",
+      refuse(fmt::format("{} does not fit {}: it needs one entry per row, dimension 0 must be {}",
                          out_name(), name(0), first.rows()));
     }
     return;
@@ -203,7 +204,7 @@ void Op::check_kernel_shapes() const {
     if (both_vectors) {
       require_alike(spec_.operands[1].name, in(1), 0);
     } else if (!alike && !is_vector(in(1).shape, n, column)) {
-      refuse(fmt::format("{} does not fit {}: it needs one entry a {}, dimension {} of {} is {}",
+      refuse(fmt::format("{} does not fit {}: it needs one entry per {}, dimension {} of {} is {}",
                          name(1), name(0), column ? "row" : "column",
                          column || first.rank() == 1 ? 0 : 1, in(0).label(), n));
     }
@@ -238,7 +239,7 @@ void Op::check_on_accumulator(const TensorHandle& out) const {
   if (!per_column && (only_per_column || !other_forms)) {
     refuse(fmt::format(
         "other {} does not fit out {}: its shape must be {}", other->describe(), out.describe(),
-        only_per_column ? fmt::format("({},), one entry a column", n)
+        only_per_column ? fmt::format("({},), one entry per column", n)
                         : fmt::format("({}, {}), ({},), ({}, 1) or (1,)", m, n, n, m)));
   }
   // A tile of `out` is stored before the next tile reads `other`.
@@ -369,11 +370,12 @@ void check_rw_handles(const CompositeCmd& command, const OpSpec* gemm) {
   }
 }
 
-/// One op of a command that has no other.
+/// The single op of a simple command.
 void check_form(const OpSpec& spec, bool is_gemm) {
   const Op op(spec);
   if (is_gemm != (spec.kind == OpKind::gemm)) {
-    op.refuse(is_gemm ? "is no gemm; issue it as a MathCmd" : "is a gemm; issue it as a GemmCmd");
+    op.refuse(is_gemm ? "is not a gemm; issue it as a MathCmd"
+                      : "is a gemm; issue it as a GemmCmd");
   }
   if (spec.on_accumulator()) {
     op.refuse(fmt::format("scope {} needs a gemm before it; this command has none",
@@ -382,7 +384,7 @@ void check_form(const OpSpec& spec, bool is_gemm) {
   op.check_form();
 }
 
-/// IPCQ moves rows between TCMs: no HBM, no transposing.
+/// IPCQ moves rows between TCMs, without HBM and without transposing.
 void check_ipcq(const char* name, const char* what, const TensorHandle& handle,
                 const IpcqChannel& with, const Limits& limits) {
   if (!handle.pinned()) {
@@ -448,7 +450,7 @@ void check_handle(std::string_view where, const TensorHandle& handle, const Hand
   if (!problem.empty()) refuse(where, problem);
 }
 
-/// Sound, and inside what the limits leave to tensors (R3.4).
+/// The handle must be sound and inside the part of memory that the limits leave to tensors (R3.4).
 class InsideLimits : public HandleRule {
  public:
   explicit InsideLimits(const Limits& limits) : limits_(limits) {}
@@ -511,9 +513,12 @@ void check_form(const CompositeCmd& command) {
 }
 
 void check_form(const Command& command) {
-  if (const auto* composite = std::get_if<CompositeCmd>(&command)) check_form(*composite);
-  if (const auto* math = std::get_if<MathCmd>(&command)) check_form(math->op, false);
-  if (const auto* gemm = std::get_if<GemmCmd>(&command)) check_form(gemm->op, true);
+  std::visit(Overloaded{[](const CompositeCmd& c) { check_form(c); },
+                        [](const MathCmd& c) { check_form(c.op, false); },
+                        [](const GemmCmd& c) { check_form(c.op, true); }, [](const DmaReadCmd&) {},
+                        [](const DmaWriteCmd&) {}, [](const IpcqSendCmd&) {},
+                        [](const IpcqRecvCmd&) {}, [](const PeCpuOverheadCmd&) {}},
+             command);
 }
 
 void check_handles(const CompositeCmd& command, const HandleRule& rule) {
@@ -524,24 +529,22 @@ void check_handles(const CompositeCmd& command, const HandleRule& rule) {
 }
 
 void check_handles(const Command& command, const HandleRule& rule) {
-  struct Check {
-    const HandleRule& rule;
-    void operator()(const CompositeCmd& c) const { check_handles(c, rule); }
-    void operator()(const MathCmd& c) const { check_handles(Op(c.op), rule); }
-    void operator()(const GemmCmd& c) const { check_handles(Op(c.op), rule); }
-    void operator()(const DmaReadCmd& c) const {
-      check_handle("load: source", c.src, rule);
-      check_handle("load: destination", c.dst, rule);
-    }
-    void operator()(const DmaWriteCmd& c) const {
-      check_handle("store: source", c.src, rule);
-      check_handle("store: destination", c.dst, rule);
-    }
-    void operator()(const IpcqSendCmd& c) const { check_handle("send: source", c.src, rule); }
-    void operator()(const IpcqRecvCmd& c) const { check_handle("recv: destination", c.dst, rule); }
-    void operator()(const PeCpuOverheadCmd&) const {}
-  };
-  std::visit(Check{rule}, command);
+  std::visit(
+      Overloaded{[&](const CompositeCmd& c) { check_handles(c, rule); },
+                 [&](const MathCmd& c) { check_handles(Op(c.op), rule); },
+                 [&](const GemmCmd& c) { check_handles(Op(c.op), rule); },
+                 [&](const DmaReadCmd& c) {
+                   check_handle("load: source", c.src, rule);
+                   check_handle("load: destination", c.dst, rule);
+                 },
+                 [&](const DmaWriteCmd& c) {
+                   check_handle("store: source", c.src, rule);
+                   check_handle("store: destination", c.dst, rule);
+                 },
+                 [&](const IpcqSendCmd& c) { check_handle("send: source", c.src, rule); },
+                 [&](const IpcqRecvCmd& c) { check_handle("recv: destination", c.dst, rule); },
+                 [](const PeCpuOverheadCmd&) {}},
+      command);
 }
 
 void check(const Command& command, const Limits& limits) {
