@@ -15,23 +15,14 @@
 #include <vector>
 
 #include "model/arch/topology_keys.hpp"
-#include "tlm_if/command/error.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace kernbench::arch {
 namespace {
 
+using test::refusal;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-/// What is said, or nothing.
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 // ---- numbers ------------------------------------------------------------------------------------
 

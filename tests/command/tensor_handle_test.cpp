@@ -5,22 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tlm_if/command/error.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace kernbench::command {
 namespace {
 
+using test::refusal;
 using testing::HasSubstr;
-
-template <class Call>
-std::string message_of(Call call) {
-  try {
-    call();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return {};
-}
 
 const TensorHandle kMatrix = make_handle(1, 1000, Shape{4, 6}, DType::f32, Space::hbm, "A");
 
@@ -54,22 +45,22 @@ TEST(TensorHandle, ViewsOfViews) {
 }
 
 TEST(TensorHandle, BoundsAreChecked) {
-  EXPECT_THAT(message_of([] { view_rows(kMatrix, 3, 2, 2); }), HasSubstr("rows [3, 5) of A"));
-  EXPECT_THAT(message_of([] { view_rows(kMatrix, 4, 0, 2); }), HasSubstr("at least one is needed"));
-  EXPECT_THAT(message_of([] { view_cols(kMatrix, 0, 7, 2); }), HasSubstr("outside [0, 6)"));
-  EXPECT_THAT(message_of([] { view_cols(kMatrix, -1, 2, 2); }), HasSubstr("columns [-1, 1)"));
-  EXPECT_THAT(message_of([] { view_first(kMatrix, Shape{3}, 2); }), HasSubstr("ranks differ"));
+  EXPECT_THAT(refusal([] { view_rows(kMatrix, 3, 2, 2); }), HasSubstr("rows [3, 5) of A"));
+  EXPECT_THAT(refusal([] { view_rows(kMatrix, 4, 0, 2); }), HasSubstr("at least one is needed"));
+  EXPECT_THAT(refusal([] { view_cols(kMatrix, 0, 7, 2); }), HasSubstr("outside [0, 6)"));
+  EXPECT_THAT(refusal([] { view_cols(kMatrix, -1, 2, 2); }), HasSubstr("columns [-1, 1)"));
+  EXPECT_THAT(refusal([] { view_first(kMatrix, Shape{3}, 2); }), HasSubstr("ranks differ"));
 }
 
 TEST(TensorHandle, BadSizesAreRefused) {
   const auto make = [](Address addr, const Shape& shape) {
-    return message_of([&] { make_handle(1, addr, shape, DType::f32, Space::hbm, "x"); });
+    return refusal([&] { make_handle(1, addr, shape, DType::f32, Space::hbm, "x"); });
   };
   EXPECT_THAT(make(0, {0, 4}), HasSubstr("dimension 0 of tensor x (0, 4) is 0"));
   EXPECT_THAT(make(0, {4, -2}), HasSubstr("dimension 1 of tensor x (4, -2) is -2"));
   EXPECT_THAT(make(0, {Index{1} << 40, Index{1} << 40}), HasSubstr("more than 2^56 entries"));
   EXPECT_THAT(make(~Address{0}, {4, 4}), HasSubstr("leaves no room"));
-  EXPECT_THAT(message_of([] { Shape{1, 2, 3}; }), HasSubstr("rank 1 or 2, not 3"));
+  EXPECT_THAT(refusal([] { Shape{1, 2, 3}; }), HasSubstr("rank 1 or 2, not 3"));
 }
 
 TEST(TensorHandle, SameViewIgnoresIdAndName) {

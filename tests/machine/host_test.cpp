@@ -12,8 +12,8 @@
 #include "runtime/launch/safetensors.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/machine_bench.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tlm_if/command/error.hpp"
 
 namespace kernbench::test {
 namespace {
@@ -312,18 +312,7 @@ TEST(Host, ProgramsOfAGrid) {
   EXPECT_EQ(host.read(out), expected);
 }
 
-// ---- refusals
-// -------------------------------------------------------------------------------------
-
-template <class Call>
-std::string refusal(Call call) {
-  try {
-    call();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "not refused";
-}
+// ---- refusals -----------------------------------------------------------------------------------
 
 TEST(HostRefuses, TensorsThatAreNotRight) {
   Host host("refused", shipped("cube_8pe"), true);

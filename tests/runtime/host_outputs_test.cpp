@@ -16,8 +16,8 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/machine_bench.hpp"
 #include "tests/support/op_log_diff.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/support/test_inputs.hpp"
-#include "tlm_if/command/error.hpp"
 
 namespace kernbench::test {
 namespace {
@@ -131,15 +131,6 @@ TEST(HostOutputs, HaveEveryRowOfEveryLaunch) {
   host.finish();
   EXPECT_EQ(read_file(folder / "op_log.csv"), op_log);
   EXPECT_EQ(host.read(y), std::vector<double>(64, 0));
-}
-
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "not refused";
 }
 
 TEST(HostOutputs, AreThereWhenAllIsOverOrNotAtAll) {

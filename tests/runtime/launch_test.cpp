@@ -7,12 +7,13 @@
 #include "kernels/catalogue.hpp"
 #include "kernels/shards.hpp"
 #include "runtime/prologue_order.hpp"
-#include "tlm_if/command/error.hpp"
+#include "tests/support/refusal.hpp"
 #include "tlm_if/command/program.hpp"
 
 namespace kernbench::runtime {
 namespace {
 
+using test::refusal;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -27,15 +28,6 @@ kernels::Kernel kernel(const std::string& name) {
     if (candidate.name == name) return candidate;
   }
   throw std::runtime_error("no kernel " + name);
-}
-
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "not refused";
 }
 
 // R3.4: from 0, each at the next multiple of 4096; 5000 bytes reach into the second 4096.
